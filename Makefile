@@ -18,7 +18,7 @@ NEXTEST_PROFILE := $(if $(CI),ci,default)
 # Property tests draw their inputs from the commit: other inputs for each commit, the same ones wherever it is tested.
 export PROPTEST_RNG_SEED := $(shell printf '%d' 0x$$(git rev-parse --short=12 HEAD 2>/dev/null || echo 0))
 
-.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws bench-dispatcher costs verify-aws screenshots picture docs schema crash soak mutants simulate simulate-faults dist dist-check words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws bench-dispatcher costs verify-aws screenshots picture docs schema stack-at-length crash soak mutants simulate simulate-faults dist dist-check words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,12 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 	@tools/setup schema
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
+
+stack-at-length: ## test the stack on the local emulator at length: make stack-at-length ARGS=openapi (not in the gate)
+	@tools/setup aws
+	@tools/setup schema
+	$(LINTED) cargo build --locked --workspace --all-targets
+	$(LINTED) cargo nextest run --locked --workspace --run-ignored only --no-capture -E 'test(/^aws::at_length::/)' $(ARGS)
 
 # Starts the release binary, with the recorder loaded into it.
 crash: ## kill the gateway under load and let the power fail, many times: make crash ARGS="--kills 1000 --power-losses 200" (not in the gate)

@@ -8,15 +8,12 @@ use postrider_testkit::receiver::{Answer, Receiver};
 use serde_json::json;
 
 use super::stack::Stack;
-use super::waiting::{size, until};
+use super::waiting::until;
 
-/// How many deliveries are dead: 20,000 with `POSTRIDER_TEST_BULK=20000`.
-const DELIVERIES: usize = 60;
 /// How often the poller runs.
 const TICK: Duration = Duration::from_secs(1);
 
-pub(super) async fn every_dead_delivery_is_retried_once(stack: &Stack) {
-    let count = size("POSTRIDER_TEST_BULK", DELIVERIES);
+pub(super) async fn every_dead_delivery_is_retried_once(stack: &Stack, count: usize) {
     let receiver = Receiver::start().await;
     receiver.answer(Answer::status(400));
     let retry = json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 1});

@@ -1,6 +1,7 @@
 //! The stack of `template.yaml`: checks of the template, and the whole stack deployed on the local AWS emulator with the
 //! real binaries of the functions.
 
+mod at_length;
 mod bridge;
 mod bulk_retries;
 mod corrections;

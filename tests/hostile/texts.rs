@@ -1,4 +1,4 @@
-//! Texts that are decoded: ids, cursors, secrets, names, times, signatures.
+//! Texts that are decoded: ids, cursors, secrets, names, times, headers, signatures.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -6,12 +6,14 @@ use std::str::FromStr;
 use postrider_domain::event::{Label, Origin};
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::outcome::{Control, RetryAfter};
 use postrider_domain::pattern::{EventType, Pattern};
 use postrider_domain::scheme::{CustomDraft, Scheme};
 use postrider_domain::secret::{SharedSecret, SigningSecret};
 use postrider_domain::signature::{self, SignedRequest};
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::Cursor;
+use postrider_ports::spans::TraceParent;
 use postrider_store_format::ListKey;
 
 use super::Outcome;
@@ -31,6 +33,7 @@ pub fn try_text(input: &[u8]) -> Outcome {
         secrets(text),
         names(text),
         times(text),
+        headers(text),
         json(text),
     ];
     signatures(text, input);
@@ -129,6 +132,19 @@ fn times(text: &str) -> bool {
     };
     assert_eq!(Timestamp::parse_rfc3339(&at.to_string()), Ok(at));
     true
+}
+
+/// What receivers respond with, and what a publisher may add to a request.
+fn headers(text: &str) -> bool {
+    let control = Control::parse(text);
+    assert!(control.is_none_or(|control| control.as_str() == text.trim()));
+    let retry_after = RetryAfter::parse(text);
+    if let Some(after) = retry_after {
+        assert!(NOW.plus(after.wait(NOW)) >= NOW, "never in the past");
+    }
+    let parent = text.parse::<TraceParent>();
+    let is_parent = parent.is_ok_and(|parent| is_read_back(&parent));
+    control.is_some() || retry_after.is_some() || is_parent
 }
 
 fn json(text: &str) -> bool {

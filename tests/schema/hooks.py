@@ -16,6 +16,8 @@ STORED = json.loads(os.environ["SCHEMA_STORED"])
 NEEDED = {STORED["key"], STORED["webhook"], *(named["id"] for named in STORED["parameters"].values())}
 # A URL parser reads a host as an address if it looks like a number. Backslashes count as slashes.
 ADDRESS = re.compile(r"\s*https?:[/\\]*(?:[^/\\?#]*@)?[\[\]0-9a-fx.:]+(?=[/\\?#]|$)", re.IGNORECASE)
+# Replaces the whole host where names could resolve; no name below `.example` does.
+HOST = ADDRESS if os.environ["SCHEMA_NAMES"] == "Any" else re.compile(r"\s*https?:[/\\]*[^/\\?#]*", re.IGNORECASE)
 # Operations whose `filter` is an event pattern. The document does not describe that language, so a request gets this one.
 FILTERED = {"POST /v1/webhooks", "PATCH /v1/webhooks/{id}", "POST /v1/filters/test"}
 FILTER = {"status": ["open", {"prefix": "re"}]}
@@ -76,7 +78,7 @@ def without_addresses(value):
         return [without_addresses(inner) for inner in value]
     if isinstance(value, str):
         plain = unicodedata.normalize("NFKC", unquote(value))
-        return ADDRESS.sub("https://receiver.example", plain) if ADDRESS.match(plain) else value
+        return HOST.sub("https://receiver.example", plain) if HOST.match(plain) else value
     return value
 
 

@@ -1,7 +1,8 @@
 //! Schemathesis against a real gateway: the API does what its OpenAPI document says.
 //!
-//! Nothing is sent to any receiver. Egress has its defaults, so private addresses are blocked; names do not resolve,
-//! because the name server knows none; `hooks.py` replaces public addresses in requests.
+//! Nothing is sent to any receiver. Egress has its defaults, so private addresses are blocked; `hooks.py` replaces public
+//! addresses in requests; names do not resolve, because the name server knows none. A gateway that uses the name servers
+//! of the system gets requests with a single name, one that exists nowhere.
 
 mod names;
 
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::command::{Serve, TOKEN};
+use crate::api::Api;
+use crate::command::Serve;
 use names::NameServer;
 
 /// Where the inputs of a run come from.
@@ -26,13 +28,19 @@ pub enum Inputs {
     Random,
 }
 
-/// A gateway with data of every kind, and what schemathesis needs to check it.
+/// Which names the URLs in requests may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Any: the gateway resolves none.
+    Any,
+    /// One that exists nowhere.
+    Reserved,
+}
+
+/// An embedded gateway with data of every kind.
 pub struct Stage {
-    gateway: Serve,
-    /// Ids for `hooks.py`.
-    stored: Value,
-    /// Schemathesis writes into its working directory.
-    folder: TempDir,
+    checks: Checks,
+    _gateway: Serve,
     _names: NameServer,
 }
 
@@ -46,10 +54,42 @@ impl Stage {
         let name_server = names.address.to_string();
         let gateway = Serve::start(&[("POSTRIDER_DNS_SERVERS", &name_server)]).await;
         Self {
-            stored: fill(&gateway).await,
-            gateway,
-            folder: tempfile::tempdir().unwrap(),
+            checks: Checks::prepare(&gateway, Names::Any).await,
+            _gateway: gateway,
             _names: names,
+        }
+    }
+
+    /// The run, with up to this many generated examples per operation and phase.
+    #[must_use]
+    pub fn schemathesis(&self, examples: u32, inputs: Inputs) -> Command {
+        self.checks.schemathesis(examples, inputs)
+    }
+}
+
+/// What schemathesis needs to check a gateway.
+pub struct Checks {
+    url: String,
+    token: String,
+    names: Names,
+    /// Ids for `hooks.py`.
+    stored: Value,
+    /// Schemathesis writes into its working directory.
+    folder: TempDir,
+}
+
+impl Checks {
+    /// Fills the gateway.
+    ///
+    /// # Panics
+    /// When it rejects the data.
+    pub async fn prepare(gateway: &Api, names: Names) -> Self {
+        Self {
+            url: gateway.url.clone(),
+            token: gateway.token.clone(),
+            names,
+            stored: fill(gateway).await,
+            folder: tempfile::tempdir().unwrap(),
         }
     }
 
@@ -60,14 +100,16 @@ impl Stage {
         command
             .arg("--config-file")
             .arg(folder().join("schemathesis.toml"))
-            .args(["run", "--no-color", "--max-examples", &examples.to_string()])
-            .arg(format!("{}/openapi.json", self.gateway.url))
+            .args(["run", "--no-color", "--url", &self.url])
+            .args(["--max-examples", &examples.to_string()])
+            .arg(format!("{}/openapi.json", self.url))
             .current_dir(self.folder.path())
             .env_clear()
             .env("PYTHONUTF8", "1")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SCHEMA_HOOKS", folder().join("hooks.py"))
-            .env("SCHEMA_TOKEN", TOKEN)
+            .env("SCHEMA_TOKEN", &self.token)
+            .env("SCHEMA_NAMES", format!("{:?}", self.names))
             .env("SCHEMA_STORED", self.stored.to_string())
             .kill_on_drop(true);
         match inputs {
@@ -80,7 +122,7 @@ impl Stage {
 }
 
 /// Stores one of each thing that a request can name: invented ids alone would only be answered with 404.
-async fn fill(gateway: &Serve) -> Value {
+async fn fill(gateway: &Api) -> Value {
     let once = json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 1});
     let webhook = gateway.webhook("https://receiver.example/", &once).await;
     let delivery = gateway.publish(&webhook, "{}").await;
@@ -114,7 +156,7 @@ async fn fill(gateway: &Serve) -> Value {
 }
 
 /// Creates a source with this scheme; returns its id.
-async fn source(gateway: &Serve, mut settings: Value) -> String {
+async fn source(gateway: &Api, mut settings: Value) -> String {
     settings["name"] = json!("test");
     settings["secret"] = json!("a secret of the sender");
     let source = gateway

@@ -25,10 +25,11 @@ mod transfer;
 mod usage;
 mod webhooks;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::middleware::from_fn;
+use bytes::Bytes;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::settings::portal::PortalSettings;
@@ -50,6 +51,8 @@ struct Shared {
     streams: Arc<Streams>,
     portal: Arc<PortalSettings>,
     last_check: Mutex<Option<health::LastCheck>>,
+    /// The OpenAPI document, once it was asked for.
+    document: OnceLock<Bytes>,
 }
 
 type Api = Arc<Shared>;
@@ -96,6 +99,7 @@ pub fn router_with(
         streams,
         portal,
         last_check: Mutex::default(),
+        document: OnceLock::new(),
     };
     endpoints::router()
         .fallback(envelope::unknown_route)

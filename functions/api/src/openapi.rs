@@ -9,15 +9,14 @@ pub(crate) use problems::{
 };
 pub(crate) use relations::state_relations;
 
-use std::sync::LazyLock;
-
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::endpoints;
+use crate::{Api, endpoints};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -59,16 +58,22 @@ impl Modify for BearerToken {
     }
 }
 
-static SERVED: LazyLock<Bytes> = LazyLock::new(|| {
-    let written = serde_json::to_vec(&endpoints::document());
-    written.unwrap_or_default().into()
-});
-
 /// Get this document
 #[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi", tag = "gateway", security(()), responses(
     (status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json"),
 ))]
-pub(crate) async fn openapi_json() -> Response {
+pub(crate) async fn openapi_json(State(api): State<Api>) -> Response {
+    let fastest = api.gateway.manage.fastest_max_rate();
+    let document = api.document.get_or_init(|| written(fastest));
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, Bytes::clone(&SERVED)).into_response()
+    (kind, Bytes::clone(document)).into_response()
+}
+
+fn written(fastest_max_rate: u32) -> Bytes {
+    let mut document = serde_json::to_value(endpoints::document()).unwrap_or_default();
+    // The code states the fastest rate of any gateway, the document that of this one.
+    if let Some(maximum) = document.pointer_mut("/components/schemas/MaxRate/maximum") {
+        *maximum = fastest_max_rate.into();
+    }
+    document.to_string().into()
 }

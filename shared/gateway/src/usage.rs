@@ -85,8 +85,13 @@ pub async fn per_day(
     tenant: &TenantId,
     days: Days,
 ) -> Result<Vec<(Timestamp, TenantUsage)>, GatewayError> {
-    let webhooks = ports.store.webhooks(tenant).await?.webhooks.len() as u64;
-    let at_once = (MAX_COUNTERS / (webhooks.max(1) * 24)).max(1);
+    let at_once = match days.count() {
+        1 => 1,
+        _ => {
+            let webhooks = ports.store.webhooks(tenant).await?.webhooks.len() as u64;
+            (MAX_COUNTERS / (webhooks.max(1) * 24)).max(1)
+        }
+    };
     let mut by_day: BTreeMap<Timestamp, TenantUsage> = days
         .each()
         .map(|day| (day, TenantUsage::default()))

@@ -134,8 +134,14 @@ impl ManageWebhooks {
         }
     }
 
+    /// The largest `max_rate` that a webhook of this gateway may have.
+    #[must_use]
+    pub fn fastest_max_rate(&self) -> u32 {
+        self.flows.fastest_max_rate()
+    }
+
     fn check(&self, draft: WebhookDraft) -> Result<WebhookSettings, Invalid> {
-        draft.check_for(&self.egress, self.flows.fastest_max_rate())
+        draft.check_for(&self.egress, self.fastest_max_rate())
     }
 
     /// Oldest first.

@@ -198,7 +198,7 @@ async fn the_document_states_the_limits() {
     for (schema, name, limit, value) in [
         ("NewWebhook", "timeout_seconds", "maximum", 30),
         ("NewWebhook", "retry_rate", "maximum", 10_000),
-        ("NewWebhook", "max_rate", "maximum", 1000),
+        ("NewWebhook", "max_rate", "maximum", 300),
         ("NewWebhook", "max_in_flight", "maximum", 128),
         ("NewWebhook", "target_url", "maxLength", 2048),
         ("NewWebhook", "event_types", "maxItems", 100),
