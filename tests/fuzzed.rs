@@ -1,16 +1,22 @@
 //! The fuzz targets of `fuzz/`, with a few thousand inputs in every run.
 
+use std::path::Path;
+
+use data_encoding::BASE64;
 use postrider_tests::hostile::{self, Outcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+/// What a fuzz target runs.
+type Attempt = fn(&[u8]) -> Outcome;
 
 /// Tries this many inputs; returns how many were accepted and how many rejected. Tests demand at least eight standard deviations
 /// less than the mean, so that no seed fails them.
 fn try_all(
     cases: u32,
     inputs: impl Strategy<Value = Vec<u8>>,
-    attempt: fn(&[u8]) -> Outcome,
+    attempt: Attempt,
 ) -> (u32, u32) {
     let config = Config {
         cases,
@@ -31,6 +37,30 @@ fn try_all(
     let (accepted, refused) = counts.get();
     println!("{accepted} of {cases} accepted, {refused} rejected");
     (accepted, refused)
+}
+
+/// What libFuzzer found in longer runs: inputs that reach more than random ones.
+#[test]
+fn no_seed_of_a_fuzz_target_breaks_a_guarantee() {
+    let targets: [(&str, Attempt); 8] = [
+        ("custom", hostile::try_custom),
+        ("diagnoses", hostile::try_diagnosis),
+        ("filters", hostile::try_filter),
+        ("gateway_events", hostile::try_gateway_event),
+        ("requests", hostile::try_request),
+        ("schemas", hostile::try_schema),
+        ("templates", hostile::try_template),
+        ("texts", hostile::try_text),
+    ];
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds");
+    for (target, attempt) in targets {
+        let lines = std::fs::read_to_string(seeds.join(target).with_extension("txt")).unwrap();
+        for line in lines.lines() {
+            attempt(&BASE64.decode(line.as_bytes()).unwrap());
+        }
+        assert!(lines.lines().count() >= 30, "{target}");
+    }
+    assert_eq!(std::fs::read_dir(seeds).unwrap().count(), targets.len());
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {

@@ -30,5 +30,5 @@ async fn the_api_does_what_its_openapi_document_says() {
 async fn thousands_of_dead_deliveries_are_retried_once() {
     let stack = Stack::deploy().await;
     let count = size("POSTRIDER_TEST_BULK", DEAD);
-    bulk_retries::every_dead_delivery_is_retried_once(&stack, count).await;
+    bulk_retries::every_imported_dead_delivery_is_retried_once(&stack, count).await;
 }

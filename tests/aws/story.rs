@@ -33,7 +33,7 @@ async fn the_deployed_stack_delivers_notifies_and_recovers() {
         &stack,
     )
     .await;
-    bulk_retries::every_dead_delivery_is_retried_once(&stack, 60).await;
+    bulk_retries::every_dead_delivery_is_retried_once(&stack).await;
     erasing::an_event_is_erased_and_a_tenant_deleted(&stack).await;
     recovering::two_dispatchers_on_one_delivery_make_one_post(&stack).await;
     recovering::the_poller_replaces_a_lost_message(&stack).await;
