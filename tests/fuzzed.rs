@@ -13,11 +13,7 @@ type Attempt = fn(&[u8]) -> Outcome;
 
 /// Tries this many inputs; returns how many were accepted and how many rejected. Tests demand at least eight standard deviations
 /// less than the mean, so that no seed fails them.
-fn try_all(
-    cases: u32,
-    inputs: impl Strategy<Value = Vec<u8>>,
-    attempt: Attempt,
-) -> (u32, u32) {
+fn try_all(cases: u32, inputs: impl Strategy<Value = Vec<u8>>, attempt: Attempt) -> (u32, u32) {
     let config = Config {
         cases,
         failure_persistence: None,
