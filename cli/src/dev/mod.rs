@@ -31,9 +31,9 @@ use url::Url;
 use self::function::Function;
 use self::queue::Messages;
 use crate::failure::Failure;
-use crate::serve::server::Limits;
 use crate::serve::settings::Settings;
-use crate::serve::{admin, server, start_logging};
+use crate::serve::{admin, start_logging};
+use postrider_server::Limits;
 
 /// How long shutdown waits for an invocation in flight.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
             );
         }
     };
-    server::serve(listener, router, Limits::default(), stop).await;
+    postrider_server::serve(listener, router, Limits::default(), &SystemClock, stop).await;
     Ok(ExitCode::SUCCESS)
 }
 

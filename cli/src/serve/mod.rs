@@ -5,7 +5,6 @@ mod backups;
 mod banner;
 mod descriptors;
 mod mail;
-pub(crate) mod server;
 pub(crate) mod settings;
 pub(crate) mod wiring;
 

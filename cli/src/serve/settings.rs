@@ -17,13 +17,13 @@ use postrider_gateway::settings::validation::EventValidation;
 use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
 
-use crate::serve::server::Limits;
 use crate::serve::settings::backups::BackupSettings;
 use crate::serve::settings::declared::{
     ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, CONNECTIONS_PER_ADDRESS, DNS_SERVERS, EGRESS_CA_FILE,
     LOG_FORMAT, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
 };
 use crate::serve::settings::mail::MailSettings;
+use postrider_server::Limits;
 
 const MIN_TOKEN_CHARS: usize = 32;
 

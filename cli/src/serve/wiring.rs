@@ -40,7 +40,7 @@ use tracing::{info, warn};
 use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
 use crate::serve::settings::backups::BackupSettings;
-use crate::serve::{backups, mail, server};
+use crate::serve::{backups, mail};
 
 /// How much longer than the longest attempt shutdown waits for those in flight.
 const FINISH_MARGIN: Millis = Millis::from_seconds(5);
@@ -65,7 +65,7 @@ pub(crate) struct Service {
     mail_sender: Option<MailSender>,
     data: PathBuf,
     backups: Option<BackupSettings>,
-    limits: server::Limits,
+    limits: postrider_server::Limits,
     portal: PortalSettings,
     _lock: ServeLock,
 }
@@ -276,7 +276,8 @@ impl Service {
             stopping.send_replace(true);
             ended
         };
-        let ended = server::serve(listener, router, self.limits, stop).await;
+        let ended =
+            postrider_server::serve(listener, router, self.limits, &SystemClock, stop).await;
         sending.abort();
         sweeping.abort();
         mailing.abort();

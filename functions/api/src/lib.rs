@@ -38,7 +38,7 @@ use postrider_inspector::{Inspector, Portal};
 
 pub use metrics::Counters;
 pub use postrider_inspector::OneTimeLogin;
-pub use postrider_web::recognised::Recognised;
+use postrider_web::recognised::Recognised;
 pub use postrider_web::stream::Streaming;
 use postrider_web::stream::Streams;
 use postrider_web::{body, envelope, problem};

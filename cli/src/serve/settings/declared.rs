@@ -5,7 +5,7 @@ use postrider_gateway::settings::setting::{
     ArgumentText, CommaList, DefaultText, OptionalText, Setting, WholeNumber,
 };
 
-use crate::serve::server::Limits;
+use postrider_server::Limits;
 
 pub(crate) const LISTEN: Setting<ArgumentText> = Setting {
     name: "POSTRIDER_LISTEN",

@@ -1,4 +1,6 @@
 //! The HTTP server: limits time and connections, and finishes requests in flight on shutdown.
+//!
+//! A crate of its own so that it is built for speed: every publish runs through it, and the command around it is built for size.
 
 mod slots;
 
@@ -15,8 +17,9 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use postrider_api::Recognised;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::clock::Clock;
+use postrider_web::recognised::Recognised;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
@@ -28,26 +31,26 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long shutdown waits for requests in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after a failed accept, such as when the process is out of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Millis = Millis::new(100);
 
 /// How often a refused connection is logged.
 const SAY_AGAIN: Millis = Millis::from_seconds(60);
 
 /// Limits on clients.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Maximum number of open connections. Further clients take the place of strangers, or wait until one closes.
-    pub(crate) connections: usize,
+    pub connections: usize,
     /// Maximum number of strangers' connections per address.
-    pub(crate) per_address: usize,
+    pub per_address: usize,
     /// How long a client may read nothing while a response is ready.
-    pub(crate) write_timeout: Duration,
+    pub write_timeout: Duration,
 }
 
 impl Limits {
     /// More than the maximum number of streams.
-    pub(crate) const CONNECTIONS: usize = 512;
-    pub(crate) const PER_ADDRESS: usize = 128;
+    pub const CONNECTIONS: usize = 512;
+    pub const PER_ADDRESS: usize = 128;
 }
 
 impl Default for Limits {
@@ -62,10 +65,11 @@ impl Default for Limits {
 
 /// Serves until `stop` resolves, then accepts no more connections, finishes the requests in flight and returns the result
 /// of `stop`.
-pub(crate) async fn serve<T>(
+pub async fn serve<T>(
     listener: TcpListener,
     router: Router,
     limits: Limits,
+    clock: &dyn Clock,
     stop: impl Future<Output = T>,
 ) -> T {
     let graceful = GracefulShutdown::new();
@@ -76,15 +80,15 @@ pub(crate) async fn serve<T>(
         tokio::select! {
             biased;
             stopped = &mut stop => break stopped,
-            accepted = next(&listener, &slots) => match accepted {
+            accepted = next(&listener, &slots, clock) => match accepted {
                 Ok(Some((stream, slot))) => {
                     let connection = Connection { stream, router: router.clone(), slot };
                     connection.spawn(limits.write_timeout, &slots, &graceful);
                 }
-                Ok(None) => refused.warn(crate::edge::now()),
+                Ok(None) => refused.warn(clock.now()),
                 Err(error) => {
                     warn!(event = "server.accept_failed", %error, "a connection could not be accepted");
-                    crate::edge::pause(ACCEPT_PAUSE).await;
+                    clock.sleep_until(clock.now().plus(ACCEPT_PAUSE)).await;
                 }
             },
         }
@@ -127,9 +131,10 @@ impl Refused {
 async fn next(
     listener: &TcpListener,
     slots: &Arc<Slots>,
+    clock: &dyn Clock,
 ) -> std::io::Result<Option<(TcpStream, Slot)>> {
     let (stream, peer) = listener.accept().await?;
-    let slot = slots.admit(peer.ip(), crate::edge::now).await;
+    let slot = slots.admit(peer.ip(), || clock.now()).await;
     Ok(slot.map(|slot| (stream, slot)))
 }
 
@@ -187,6 +192,7 @@ impl Service<Request<Incoming>> for Marked {
 mod tests {
     use super::*;
     use axum::routing::get;
+    use postrider_adapter_system::SystemClock;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -202,12 +208,8 @@ mod tests {
         let router = Router::new()
             .route("/", get(move || async move { vec![b'x'; size] }))
             .route("/known", get(greet));
-        tokio::spawn(serve(
-            listener,
-            router,
-            limits,
-            std::future::pending::<()>(),
-        ));
+        let never = std::future::pending::<()>();
+        tokio::spawn(serve(listener, router, limits, &SystemClock, never));
         address
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use postrider_api::Recognised;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_web::recognised::Recognised;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
