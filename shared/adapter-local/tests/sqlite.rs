@@ -287,6 +287,34 @@ async fn opening_a_store_writes_nothing() {
     assert!(fs::read(&file).unwrap() == before);
 }
 
+fn page_size(dir: &Path) -> i64 {
+    raw(dir)
+        .pragma_query_value(None, "page_size", |row| row.get(0))
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_new_file_has_small_pages_and_an_older_one_keeps_its_own() {
+    let dir = directory();
+    let id = {
+        let store = open(dir.path());
+        let scene = scene(&store);
+        scene.row(scene.webhook().await.id).await
+    };
+    assert_eq!(page_size(dir.path()), 1024);
+    let older = raw(dir.path());
+    older
+        .execute_batch("PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM")
+        .unwrap();
+    drop(older);
+    let store = open(dir.path());
+    assert_eq!(due_at(&store, id.webhook, after(60)).await, [id]);
+    let scene = scene(&store);
+    scene.claimed(id, NOW).await;
+    drop((scene, store));
+    assert_eq!(page_size(dir.path()), 4096);
+}
+
 #[tokio::test]
 async fn a_newer_file_is_rejected_and_left_unchanged() {
     let dir = directory();

@@ -5,6 +5,7 @@
 //! up with a busy writer, and SQLite restarts the log only once all of it has been copied; so when the log is long and
 //! only a little is left, the writer copies the rest itself between two commits.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,25 +16,39 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 
-/// This many pages (32 MB) are worth a sync of the file. Busy pages are in the log many times and are copied once, so a
-/// longer log is copied in fewer writes; and each sync of the file delays the commits meanwhile.
-const WORTH_COPYING: i64 = 8_000;
-/// A log of this many pages (64 MB) should be restarted.
-const LONG: i64 = 16_000;
-/// Copying this many pages takes less time than a sync.
-const LITTLE: i64 = 250;
-/// If the thread cannot keep up, commits copy again, so the log stays below 160 MB.
-pub(super) const BACKSTOP: i64 = 40_000;
+/// This many bytes are worth a sync of the file. Busy pages are in the log many times and are copied once, so a longer log is
+/// copied in fewer writes; and each sync of the file delays the commits meanwhile.
+const WORTH_COPYING: i64 = 32_000_000;
+/// A log of this many bytes should be restarted.
+const LONG: i64 = 64_000_000;
+/// Copying this many bytes takes less time than a sync.
+const LITTLE: i64 = 1_000_000;
+/// If the thread cannot keep up, commits copy again, so that the log stays below this many bytes.
+const BACKSTOP: i64 = 160_000_000;
+/// While the log is short, it is looked at once in so many commits: a look costs as much as a small write.
+const LOOK_EVERY: u32 = 16;
 const CACHE_KIB: i64 = 64;
 
-/// The length of the log, and how much of it is already in the file.
+/// The length of the log in bytes, and how much of it is already in the file.
 struct Log {
-    pages: i64,
+    length: i64,
     copied: i64,
+}
+
+/// Lets commits copy the log if it becomes too long.
+pub(super) fn set_backstop(db: &Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "wal_autocheckpoint", BACKSTOP / page_size(db)?)
+}
+
+fn page_size(db: &Connection) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, "page_size", |row| row.get(0))
 }
 
 /// The writer's handle to the copying thread.
 pub(super) struct Checkpointer {
+    page_size: i64,
+    /// How many commits may pass until the log is looked at again.
+    unseen: Cell<u32>,
     wake: Option<SyncSender<()>>,
     copying: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -44,14 +59,17 @@ impl Checkpointer {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(file, flags)?;
         super::settle(&db, CACHE_KIB)?;
+        let page_size = page_size(&db)?;
         let (wake, woken) = sync_channel(1);
         let copying = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&copying);
         let thread = std::thread::Builder::new()
             .name("postrider-checkpoint".into())
-            .spawn(move || copy(&db, &woken, &flag))
+            .spawn(move || copy(&db, page_size, &woken, &flag))
             .map_err(|error| Fault::io("cannot start the checkpointer of", file, &error))?;
         Ok(Self {
+            page_size,
+            unseen: Cell::default(),
             wake: Some(wake),
             copying,
             thread: Some(thread),
@@ -63,12 +81,20 @@ impl Checkpointer {
         if self.copying.load(Ordering::Acquire) {
             return;
         }
-        match checkpoint(writer, "NOOP") {
-            Ok(log) if log.pages - log.copied >= WORTH_COPYING => self.wake(),
-            Ok(log) if log.pages >= LONG && log.pages - log.copied <= LITTLE => {
-                report(checkpoint(writer, "PASSIVE"));
+        if let Some(left) = self.unseen.get().checked_sub(1) {
+            self.unseen.set(left);
+            return;
+        }
+        let seen = checkpoint(writer, self.page_size, "NOOP");
+        if seen.as_ref().is_ok_and(|log| log.length < LONG) {
+            self.unseen.set(LOOK_EVERY);
+        }
+        match seen {
+            Ok(log) if log.length - log.copied >= WORTH_COPYING => self.wake(),
+            Ok(log) if log.length >= LONG && log.length - log.copied <= LITTLE => {
+                report(checkpoint(writer, self.page_size, "PASSIVE"));
             }
-            Ok(log) if log.pages >= LONG => self.wake(),
+            Ok(log) if log.length >= LONG => self.wake(),
             result => report(result),
         }
     }
@@ -94,19 +120,19 @@ impl Drop for Checkpointer {
     }
 }
 
-fn copy(db: &Connection, woken: &Receiver<()>, copying: &AtomicBool) {
+fn copy(db: &Connection, page_size: i64, woken: &Receiver<()>, copying: &AtomicBool) {
     while woken.recv().is_ok() {
-        report(checkpoint(db, "PASSIVE"));
+        report(checkpoint(db, page_size, "PASSIVE"));
         copying.store(false, Ordering::Release);
     }
 }
 
-fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<Log> {
+fn checkpoint(db: &Connection, page_size: i64, mode: &str) -> rusqlite::Result<Log> {
     db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
         .query_row([], |row| {
             Ok(Log {
-                pages: row.get(1)?,
-                copied: row.get(2)?,
+                length: row.get::<_, i64>(1)? * page_size,
+                copied: row.get::<_, i64>(2)? * page_size,
             })
         })
 }

@@ -107,7 +107,7 @@ impl SqliteStore {
         self.owners.process()
     }
 
-    /// Limits the file to this many pages of 4 KiB while it is open: a write beyond them fails as on a full disk.
+    /// Limits the file to this many pages while it is open: a write beyond them fails as on a full disk.
     pub async fn limit_pages(&self, pages: u32) -> Result<()> {
         let set = move |tx: &mut writer::Tx<'_, '_>| {
             Ok(tx.db().pragma_update(None, "max_page_count", pages)?)
