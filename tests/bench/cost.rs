@@ -69,7 +69,7 @@ pub(crate) async fn measure(
                 size / rows,
                 "KB",
             );
-            slow(plan, &mut pipeline, cpu, report).await;
+            slow(plan, &mut pipeline, cpu, scale, report).await;
         }
         pipeline.stop().await;
     }
@@ -113,7 +113,13 @@ fn describe(case: &Case, run: &Run, deliveries: f64, scale: &Scale, report: &mut
 }
 
 /// The same at a low rate: a gateway with little to do must not pay more for each delivery.
-async fn slow(plan: &Plan, pipeline: &mut Pipeline<'_>, flat_out: f64, report: &mut Report) {
+async fn slow(
+    plan: &Plan,
+    pipeline: &mut Pipeline<'_>,
+    flat_out: f64,
+    scale: &Scale,
+    report: &mut Report,
+) {
     let pid = pipeline.gateway.pid();
     let before = Usage::of(pid);
     let messages = pipeline.publish_paced(SLOW, plan.slow).await as f64;
@@ -125,6 +131,11 @@ async fn slow(plan: &Plan, pipeline: &mut Pipeline<'_>, flat_out: f64, report: &
         Bar::AtMost(3.0),
         "100/s: CPU per delivery ÷ flat out",
         cpu / flat_out,
+        "",
+    );
+    of.measurement(
+        "100/s: CPU per delivery, in plain requests at 100/s",
+        cpu / scale.bare.slow_cpu,
         "",
     );
     of.against(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use postrider_tests::command::{PATIENCE, Serve};
-use rusqlite::OpenFlags;
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -42,10 +42,11 @@ impl Gateway {
         address.parse().unwrap()
     }
 
-    /// The size of its database, without the log.
+    /// The size of its database once the log is copied into it.
     pub(crate) fn bytes_on_disk(&self) -> u64 {
-        let file = self.data.path().join("postrider.db");
-        file.metadata().unwrap().len()
+        let database = self.database();
+        let number = |name| database.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
+        u64::from(number("page_count").unwrap()) * u64::from(number("page_size").unwrap())
     }
 
     /// Creates a webhook; returns its id.
@@ -73,11 +74,15 @@ impl Gateway {
         webhook["id"].as_str().unwrap().to_owned()
     }
 
-    /// Returns when no row is due or held.
-    pub(crate) async fn idle(&self) {
+    fn database(&self) -> Connection {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = self.data.path().join("postrider.db");
-        let database = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+        Connection::open_with_flags(file, flags).unwrap()
+    }
+
+    /// Returns when no row is due or held.
+    pub(crate) async fn idle(&self) {
+        let database = self.database();
         let open = || database.query_row(OPEN_ROWS, [], |row| row.get::<_, u32>(0));
         let mut looks = tokio::time::interval(Duration::from_millis(20));
         let wait = async {

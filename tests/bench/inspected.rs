@@ -27,7 +27,7 @@ use crate::report::{Bar, Report};
 use crate::samples::Samples;
 
 const OF: &str = "Pages of the Inspector, many rows ÷ 1,000";
-const BAR: Bar = Bar::AtMost(1.5);
+const BAR: Bar = Bar::AtMost(1.1);
 const HOST: &str = "bench.example";
 const LOOKS: usize = 5;
 

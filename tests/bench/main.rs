@@ -185,9 +185,9 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let scale = Scale { fsync, bare };
     if wanted(Part::FlatOut) {
         eprintln!("publishing as fast as possible");
+        memory::idle(disk, &arrivals, &mut report).await;
         let mut pipeline = Pipeline::start(disk, &arrivals).await;
         flat_out::measure(&plan, &mut pipeline, &scale, &mut report).await;
-        memory::idle(disk, &mut report).await;
         memory::growth(&plan, &mut pipeline, &mut report).await;
         pipeline.stop().await;
     }
@@ -221,7 +221,7 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     }
     if wanted(Part::Pages) {
         eprintln!("storing many rows");
-        pages::measure(&plan, disk, &mut report).await;
+        pages::measure(&plan, disk, &arrivals, &mut report).await;
     }
     if wanted(Part::Jitter) {
         eprintln!("deciding");

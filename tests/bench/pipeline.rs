@@ -167,7 +167,7 @@ impl<'a> Pipeline<'a> {
         self.arrivals.wait(1, self.published).await[0]
     }
 
-    /// The size of the data directory.
+    /// The size of the database.
     pub(crate) fn bytes_on_disk(&self) -> u64 {
         self.gateway.bytes_on_disk()
     }

@@ -21,6 +21,8 @@ pub(crate) struct Bare {
     pub(crate) post: f64,
     /// CPU time of client and receiver together for one request, in seconds: the unit of every cost.
     pub(crate) cpu: f64,
+    /// The same at 100 requests per second.
+    pub(crate) slow_cpu: f64,
 }
 
 impl Scale {
