@@ -18,7 +18,7 @@ use crate::report::{Bar, Report};
 const OF: &str = "Memory";
 /// How long to wait after the start before memory is read.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How much a receiver answers that floods the gateway.
+/// How much the flooding receiver sends.
 const FLOOD: usize = 300 * 1024 * 1024;
 /// The number of parts after which memory is read. After the first, the caches are full.
 const PARTS: u64 = 10;

@@ -1,4 +1,4 @@
-//! The cost of a query for due rows, a claim and a page of the list when many delivered rows are stored.
+//! The cost of an accept, a query for due rows, a claim, a page of the list and a start when many delivered rows are stored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, repor
     arrivals.forget().await;
 }
 
-/// How soon a gateway accepts events that starts over many rows, some of which are due.
+/// How soon a gateway that starts with many rows, some of them due, accepts events.
 async fn start(mut many: Stored, report: &mut Report) {
     for _ in 0..DUE / BATCH {
         many.accept(BATCH, Free::Yes).await;

@@ -24,6 +24,7 @@ use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
+use postrider_server::ConnectionLimits;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
@@ -33,7 +34,6 @@ use self::queue::Messages;
 use crate::failure::Failure;
 use crate::serve::settings::Settings;
 use crate::serve::{admin, start_logging};
-use postrider_server::Limits;
 
 /// How long shutdown waits for an invocation in flight.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -120,7 +120,14 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
             );
         }
     };
-    postrider_server::serve(listener, router, Limits::default(), &SystemClock, stop).await;
+    postrider_server::serve(
+        listener,
+        router,
+        ConnectionLimits::default(),
+        &SystemClock,
+        stop,
+    )
+    .await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,6 +16,7 @@ use postrider_gateway::settings::shared::LOG;
 use postrider_gateway::settings::validation::EventValidation;
 use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
+use postrider_server::ConnectionLimits;
 
 use crate::serve::settings::backups::BackupSettings;
 use crate::serve::settings::declared::{
@@ -23,7 +24,6 @@ use crate::serve::settings::declared::{
     LOG_FORMAT, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
 };
 use crate::serve::settings::mail::MailSettings;
-use postrider_server::Limits;
 
 const MIN_TOKEN_CHARS: usize = 32;
 
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) worker: WorkerSettings,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ConnectionLimits,
     pub(crate) traces: Option<TraceSettings>,
     pub(crate) mail: Option<MailSettings>,
     pub(crate) portal: PortalSettings,
@@ -61,10 +61,10 @@ impl Settings {
             retry: reader.retry(),
             retention: reader.retention(),
         };
-        let limits = Limits {
+        let limits = ConnectionLimits {
             connections: CONNECTIONS.read(&mut reader),
             per_address: CONNECTIONS_PER_ADDRESS.read(&mut reader),
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         let settings = Self {
             admin_token: read_admin_token(&mut reader),

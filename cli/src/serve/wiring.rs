@@ -65,7 +65,7 @@ pub(crate) struct Service {
     mail_sender: Option<MailSender>,
     data: PathBuf,
     backups: Option<BackupSettings>,
-    limits: postrider_server::Limits,
+    limits: postrider_server::ConnectionLimits,
     portal: PortalSettings,
     _lock: ServeLock,
 }

@@ -141,16 +141,20 @@ async fn a_restore_never_overwrites_and_a_failed_one_leaves_nothing_to_serve() {
     let refused = bring_back(&file, dir.path(), OpenDeliveries::Send).await;
     assert!(refused.unwrap_err().contains("already exists"));
 
-    let mut damaged = fs::read(&file).unwrap();
-    let middle = damaged.len() / 2;
-    damaged[middle..middle + 8_192].fill(0xa5);
+    let sound = fs::read(&file).unwrap();
     let bad = elsewhere.path().join("damaged.backup");
-    fs::write(&bad, damaged).unwrap();
     let to = elsewhere.path().join("data");
-    let refused = bring_back(&bad, &to, OpenDeliveries::Send).await;
-    assert!(refused.unwrap_err().contains("damaged"));
-    assert!(!to.join("postrider.db").exists() && !to.join("secret.key").exists());
-    assert!(!to.join("restoring").exists());
+    // In the schema, in a table, and at the end.
+    for at in [0, 1_024, sound.len() / 2, sound.len() - 8_192] {
+        let mut damaged = sound.clone();
+        damaged[at..at + 8_192].fill(0xa5);
+        fs::write(&bad, damaged).unwrap();
+        let refused = bring_back(&bad, &to, OpenDeliveries::Send).await;
+        let why = refused.unwrap_err();
+        assert!(why.contains("damaged"), "{at}: {why}");
+        assert!(!to.join("postrider.db").exists() && !to.join("secret.key").exists());
+        assert!(!to.join("restoring").exists());
+    }
 
     let foreign = elsewhere.path().join("foreign.db");
     let db = Connection::open(&foreign).unwrap();

@@ -36,9 +36,9 @@ const ACCEPT_PAUSE: Millis = Millis::new(100);
 /// How often a refused connection is logged.
 const SAY_AGAIN: Millis = Millis::from_seconds(60);
 
-/// Limits on clients.
+/// ConnectionLimits on clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Maximum number of open connections. Further clients take the place of strangers, or wait until one closes.
     pub connections: usize,
     /// Maximum number of strangers' connections per address.
@@ -47,13 +47,13 @@ pub struct Limits {
     pub write_timeout: Duration,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// More than the maximum number of streams.
     pub const CONNECTIONS: usize = 512;
     pub const PER_ADDRESS: usize = 128;
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: Self::CONNECTIONS,
@@ -68,7 +68,7 @@ impl Default for Limits {
 pub async fn serve<T>(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     clock: &dyn Clock,
     stop: impl Future<Output = T>,
 ) -> T {
@@ -202,7 +202,7 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 
     /// Serves a response of this size.
-    async fn serving(size: usize, limits: Limits) -> SocketAddr {
+    async fn serving(size: usize, limits: ConnectionLimits) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new()
@@ -241,9 +241,9 @@ mod tests {
 
     #[tokio::test]
     async fn silent_strangers_do_not_shut_out_others() {
-        let limits = Limits {
+        let limits = ConnectionLimits {
             connections: 4,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         let address = serving(2, limits).await;
         let _silent = silent(address, 12).await;
@@ -253,9 +253,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_known_caller_keeps_its_connection() {
-        let limits = Limits {
+        let limits = ConnectionLimits {
             connections: 2,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         let address = serving(2, limits).await;
         let mut known = TcpStream::connect(address).await.unwrap();
@@ -270,10 +270,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_reads_nothing_loses_its_connection() {
-        let limits = Limits {
+        let limits = ConnectionLimits {
             connections: 1,
             write_timeout: Duration::from_millis(100),
-            ..Limits::default()
+            ..ConnectionLimits::default()
         };
         // More than the socket buffers hold.
         let address = serving(64 << 20, limits).await;

@@ -4,8 +4,7 @@ use postrider_gateway::settings::WorkerSettings;
 use postrider_gateway::settings::setting::{
     ArgumentText, CommaList, DefaultText, OptionalText, Setting, WholeNumber,
 };
-
-use postrider_server::Limits;
+use postrider_server::ConnectionLimits;
 
 pub(crate) const LISTEN: Setting<ArgumentText> = Setting {
     name: "POSTRIDER_LISTEN",
@@ -71,7 +70,7 @@ pub(crate) const CONNECTIONS: Setting<WholeNumber<usize>> = Setting {
     values: WholeNumber {
         min: 16,
         max: 100_000,
-        default: Limits::CONNECTIONS,
+        default: ConnectionLimits::CONNECTIONS,
     },
     meaning: "Maximum number of connected clients, each with a body of up to 4 MiB in memory. When all are taken, the oldest one without a valid key, session or signature makes room; clients that had one keep theirs. A connection is closed if no request arrives for 10 s, if its body comes in at less than 16 KiB per 5 s, or if its client reads nothing for 30 s. Each client needs one file descriptor, each attempt in flight up to two: `serve` raises its soft limit (`ulimit -n`) to the hard limit and refuses to start if that is too low.",
 };
@@ -81,7 +80,7 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Setting<WholeNumber<usize>> = Setting 
     values: WholeNumber {
         min: 1,
         max: 100_000,
-        default: Limits::PER_ADDRESS,
+        default: ConnectionLimits::PER_ADDRESS,
     },
     meaning: "Maximum number of connections per IP address (IPv6: per /64) without a valid key, session or signature. Loopback is exempt. Raise it if a proxy on another machine brings the requests of everyone.",
 };

@@ -72,17 +72,20 @@ pub(super) fn open(file: &Path) -> std::result::Result<Connection, Fault> {
         ))));
     }
     let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    settle(&db, CACHE_KIB)?;
+    // The first statement reads the schema.
+    settle(&db, CACHE_KIB).map_err(|error| damaged(file, &error.to_string()))?;
     Ok(db)
 }
 
+fn damaged(file: &Path, what: &str) -> Fault {
+    Fault::Port(Error::Broken(format!(
+        "{} is not a backup, or is damaged: {what}",
+        file.display()
+    )))
+}
+
 fn check(db: &Connection, file: &Path) -> std::result::Result<(), Fault> {
-    let damaged = |what: &str| {
-        Fault::Port(Error::Broken(format!(
-            "{} is not a backup, or is damaged: {what}",
-            file.display()
-        )))
-    };
+    let damaged = |what: &str| damaged(file, what);
     let result = db.query_row("PRAGMA integrity_check(1)", [], |row| {
         row.get::<_, String>(0)
     });

@@ -14,8 +14,8 @@ use super::last::{self, LastBackup};
 use super::{BackupContents, FILES, TABLES};
 use crate::sqlite::{DATABASE_FILE, Fault, check_key, create_private, settle, sync_name};
 
-/// 16 MiB at a time: enough to be fast, little enough to show progress.
-const PAGES_PER_STEP: i32 = 4_096;
+/// How much is copied at a time: enough to be fast, little enough to show progress.
+const STEP_BYTES: i32 = 16 * 1024 * 1024;
 const CACHE_KIB: i64 = 1024;
 
 /// Between the name of a backup and the process that writes it, while it does.
@@ -110,9 +110,10 @@ pub(super) fn copy_pages(
     copy: &mut Connection,
     progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> std::result::Result<(), Fault> {
+    let page_size: i32 = source.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let backup = Backup::new(source, copy)?;
     loop {
-        let step = backup.step(PAGES_PER_STEP)?;
+        let step = backup.step(STEP_BYTES / page_size)?;
         let at = backup.progress();
         let (total, left) = (at.pagecount.max(0), at.remaining.max(0));
         let reported = progress(CopyProgress {

@@ -5,7 +5,6 @@
 //! up with a busy writer, and SQLite restarts the log only once all of it has been copied; so when the log is long and
 //! only a little is left, the writer copies the rest itself between two commits.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,16 +22,23 @@ const WORTH_COPYING: i64 = 32_000_000;
 const LONG: i64 = 64_000_000;
 /// Copying this many bytes takes less time than a sync.
 const LITTLE: i64 = 1_000_000;
-/// If the thread cannot keep up, commits copy again, so that the log stays below this many bytes.
+/// If the thread cannot keep up, commits copy again from about this many bytes on.
 const BACKSTOP: i64 = 160_000_000;
-/// While the log is short, it is looked at once in so many commits: a look costs as much as a small write.
-const LOOK_EVERY: u32 = 16;
 const CACHE_KIB: i64 = 64;
 
 /// The length of the log in bytes, and how much of it is already in the file.
-struct Log {
+pub(super) struct Log {
+    /// Whether a reader or another checkpoint was in the way.
+    pub(super) is_busy: bool,
     length: i64,
     copied: i64,
+}
+
+impl Log {
+    /// How much of it is not in the file yet.
+    pub(super) const fn left(&self) -> i64 {
+        self.length - self.copied
+    }
 }
 
 /// Lets commits copy the log if it becomes too long.
@@ -40,15 +46,13 @@ pub(super) fn set_backstop(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "wal_autocheckpoint", BACKSTOP / page_size(db)?)
 }
 
-fn page_size(db: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn page_size(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "page_size", |row| row.get(0))
 }
 
 /// The writer's handle to the copying thread.
 pub(super) struct Checkpointer {
     page_size: i64,
-    /// How many commits may pass until the log is looked at again.
-    unseen: Cell<u32>,
     wake: Option<SyncSender<()>>,
     copying: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -69,7 +73,6 @@ impl Checkpointer {
             .map_err(|error| Fault::io("cannot start the checkpointer of", file, &error))?;
         Ok(Self {
             page_size,
-            unseen: Cell::default(),
             wake: Some(wake),
             copying,
             thread: Some(thread),
@@ -81,17 +84,9 @@ impl Checkpointer {
         if self.copying.load(Ordering::Acquire) {
             return;
         }
-        if let Some(left) = self.unseen.get().checked_sub(1) {
-            self.unseen.set(left);
-            return;
-        }
-        let seen = checkpoint(writer, self.page_size, "NOOP");
-        if seen.as_ref().is_ok_and(|log| log.length < LONG) {
-            self.unseen.set(LOOK_EVERY);
-        }
-        match seen {
-            Ok(log) if log.length - log.copied >= WORTH_COPYING => self.wake(),
-            Ok(log) if log.length >= LONG && log.length - log.copied <= LITTLE => {
+        match checkpoint(writer, self.page_size, "NOOP") {
+            Ok(log) if log.left() >= WORTH_COPYING => self.wake(),
+            Ok(log) if log.length >= LONG && log.left() <= LITTLE => {
                 report(checkpoint(writer, self.page_size, "PASSIVE"));
             }
             Ok(log) if log.length >= LONG => self.wake(),
@@ -127,10 +122,11 @@ fn copy(db: &Connection, page_size: i64, woken: &Receiver<()>, copying: &AtomicB
     }
 }
 
-fn checkpoint(db: &Connection, page_size: i64, mode: &str) -> rusqlite::Result<Log> {
+pub(super) fn checkpoint(db: &Connection, page_size: i64, mode: &str) -> rusqlite::Result<Log> {
     db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
         .query_row([], |row| {
             Ok(Log {
+                is_busy: row.get(0)?,
                 length: row.get::<_, i64>(1)? * page_size,
                 copied: row.get::<_, i64>(2)? * page_size,
             })

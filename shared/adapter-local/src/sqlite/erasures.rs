@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use super::fault::Fault;
 use super::unreadable::readable;
 use super::writer::Tx;
-use super::{SqliteStore, codec, delete_tenant, erase, jobs};
+use super::{SqliteStore, checkpoint, codec, delete_tenant, erase, jobs};
 
 pub(super) const ONE: &str = "SELECT erasure FROM erasures WHERE tenant = ?1 AND id = ?2";
 
@@ -127,19 +127,13 @@ impl Erasures for SqliteStore {
             // Writers wait while the log is emptied. So first most of it is copied while they go on, and a reader in the way, such
             // as a backup, is not waited for: the next try comes soon.
             db.busy_timeout(SCRUB_WAITS)?;
-            let checkpoint = |mode: &str| {
-                let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
-                db.query_row(&checkpoint, [], |row| {
-                    let (logged, copied): (i64, i64) = (row.get(1)?, row.get(2)?);
-                    Ok((row.get::<_, bool>(0)?, logged - copied))
-                })
-            };
-            let (is_busy, left) = checkpoint("PASSIVE")?;
-            if is_busy || left > SCRUB_LEAVES {
+            let page_size = checkpoint::page_size(&db)?;
+            let log = checkpoint::checkpoint(&db, page_size, "PASSIVE")?;
+            if log.is_busy || log.left() > SCRUB_LEAVES {
                 return Ok(false);
             }
-            let (is_busy, _) = checkpoint("TRUNCATE")?;
-            Ok::<_, Fault>(!is_busy)
+            let log = checkpoint::checkpoint(&db, page_size, "TRUNCATE")?;
+            Ok::<_, Fault>(!log.is_busy)
         });
         let scrubbed = scrubbing.await;
         Ok(scrubbed.map_err(|_| Error::Broken("a checkpoint panicked".to_owned()))??)
@@ -207,8 +201,8 @@ impl Erasures for SqliteStore {
 const SCRUB_CACHE_KIB: i64 = 64;
 /// How long writers may have to wait for a reader.
 const SCRUB_WAITS: Duration = Duration::from_millis(50);
-/// How many pages may be left to copy while writers wait.
-const SCRUB_LEAVES: i64 = 1_000;
+/// How many bytes may be left to copy while writers wait.
+const SCRUB_LEAVES: i64 = 4_000_000;
 
 fn read(row: &Row<'_>) -> std::result::Result<(TenantId, Erasure), Fault> {
     Ok((codec::text(row, 0)?, codec::json(row, 1)?))
