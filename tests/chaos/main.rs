@@ -30,9 +30,9 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let killed = kill(arguments.kills).await;
-    let mixed = kill_mixed(&arguments).await;
-    let failed = fail(&arguments).await;
+    let killed = arguments.kills == 0 || kill(arguments.kills).await;
+    let mixed = arguments.mixed_kills == 0 || kill_mixed(&arguments).await;
+    let failed = arguments.power_losses == 0 || fail(&arguments).await;
     if killed && mixed && failed {
         ExitCode::SUCCESS
     } else {
