@@ -36,7 +36,7 @@ const ACCEPT_PAUSE: Millis = Millis::new(100);
 /// How often a refused connection is logged.
 const SAY_AGAIN: Millis = Millis::from_seconds(60);
 
-/// ConnectionLimits on clients.
+/// Limits on clients.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// Maximum number of open connections. Further clients take the place of strangers, or wait until one closes.
