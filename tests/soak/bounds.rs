@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::usage::Sample;
 
+/// SQLite cuts the log to 64 MiB.
+const LOG_MB: f64 = 64.0 * 1.048_576;
+
 /// A figure and its bound.
 pub(crate) struct Bound {
     name: &'static str,
@@ -65,7 +68,7 @@ pub(crate) fn check(samples: &[Sample]) -> Vec<Bound> {
         }),
         steady("threads, last quarter", samples, 4.0, |it| it.threads),
         Bound::at_most("files in the data directory", most(|it| it.files), 12.0),
-        Bound::at_most("log, MB", most(|it| it.log_mb), 64.0),
+        Bound::at_most("log, MB", most(|it| it.log_mb), LOG_MB),
         Bound::at_most("database, bytes per request", per_request, 3000.0),
         Bound::at_most("p99 of lateness, median sample, ms", middle, 500.0),
     ]

@@ -103,7 +103,7 @@ async fn main() -> ExitCode {
     assert!(gateway.terminate().await);
     std::fs::write(&arguments.svg, plot::svg(&samples)).unwrap();
     let mut report = bounds::check(&samples);
-    report.push(bounds::Bound::at_most("lost", missing as f64, 0.0));
+    report.push(bounds::Bound::at_most("not delivered", missing as f64, 0.0));
     println!(
         "{} acknowledged, {} requests, {kills} kills, {} minutes",
         acknowledged.count(),
@@ -111,6 +111,9 @@ async fn main() -> ExitCode {
         arguments.minutes
     );
     report.iter().for_each(|bound| println!("{bound}"));
+    if missing > 0 {
+        println!("the data is kept in {}", data.keep().display());
+    }
     if report.iter().all(bounds::Bound::is_kept) {
         ExitCode::SUCCESS
     } else {
@@ -119,7 +122,8 @@ async fn main() -> ExitCode {
 }
 
 async fn set_up(gateway: &Serve, receivers: &Arc<Receivers>) -> Vec<String> {
-    let retry = json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 100});
+    // Without the ramp, a webhook gets five retries per second: those of an hour would take hours.
+    let retry = json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 100, "retry_ramp": "on"});
     let mut webhooks = Vec::new();
     for number in 0..RECEIVERS {
         let draft = json!({"name": "soak", "target_url": receivers.url(number), "event_types": ["*"],
