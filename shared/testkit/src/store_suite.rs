@@ -226,6 +226,7 @@ macro_rules! store_suite {
                 a_capped_webhook_is_left_to_its_drainer,
                 one_of_many_workers_sends_the_drain_message,
                 a_drainer_claims_and_finishes_rows_of_a_backlog,
+                a_row_that_left_its_backlog_is_claimed_or_left_to_its_message,
                 the_backlog_of_a_webhook_is_counted,
                 a_deleted_webhook_has_no_flow,
             }

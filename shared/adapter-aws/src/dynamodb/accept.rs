@@ -188,3 +188,42 @@ fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: Str
         lease_until: Timestamp::ZERO,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_testkit::builders::{self, NOW, after, webhook_id};
+
+    use super::*;
+
+    #[test]
+    fn a_missing_row_gets_the_url_that_the_repeated_call_plans_with() {
+        let event = builders::event(&TenantId::default(), 1, NOW);
+        let (first, second, deleted) = (webhook_id(1), webhook_id(2), webhook_id(3));
+        let mut repeated = builders::acceptance(event.clone(), &[first, second], 1);
+        for row in &mut repeated.rows {
+            row.target_url = format!("https://example.com/{}", row.id.webhook);
+        }
+        let kept = Kept {
+            about: event,
+            object: None,
+            request_hash: repeated.request_hash,
+            plan: vec![Planned {
+                session_id: None,
+                intent: None,
+                max_attempts: 10,
+                webhooks: vec![first, second, deleted],
+            }],
+            expires_at: after(86_400),
+            erased_at: None,
+        };
+        let rows = planned_rows(&kept, &repeated);
+        let url_of = |webhook| {
+            let row = rows.iter().find(|row| row.id.webhook == webhook);
+            row.unwrap().target_url.clone()
+        };
+        for webhook in [first, second] {
+            assert_eq!(url_of(webhook), format!("https://example.com/{webhook}"));
+        }
+        assert_eq!(url_of(deleted), "");
+    }
+}

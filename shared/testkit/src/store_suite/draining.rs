@@ -456,6 +456,18 @@ pub async fn a_drainer_claims_and_finishes_rows_of_a_backlog(fixture: impl Fixtu
     ));
 }
 
+/// An operator requeued it after the backlog was read. It has a message of its own, so the drainer may leave it.
+pub async fn a_row_that_left_its_backlog_is_claimed_or_left_to_its_message(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row_at(webhook, NOW).await;
+    let claim = scene.try_drain(id, after(1)).await;
+    assert!(matches!(
+        claim,
+        Claim::Claimed(_) | Claim::Unclaimable(Unclaimable::Held)
+    ));
+}
+
 /// What is due later or in flight is not counted.
 pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
