@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use postrider_domain::delivery::Status;
+use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
@@ -15,6 +15,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::queue::{DrainMessage, Queue};
 use postrider_ports::schedule::{AgendaPage, Ask, DueRows, Schedule};
+use postrider_testkit::receiver::Answer;
 
 use crate::stage::{Stage, tenant};
 
@@ -26,6 +27,14 @@ struct Counted {
 }
 
 impl Counted {
+    fn over(stage: &Stage) -> Arc<Self> {
+        Arc::new(Self {
+            schedule: stage.schedule(),
+            pages: AtomicUsize::default(),
+            looks: AtomicUsize::default(),
+        })
+    }
+
     /// Pages of the agenda and looks at webhooks since the last call.
     fn take(&self) -> (usize, usize) {
         let take = |count: &AtomicUsize| count.swap(0, Ordering::SeqCst);
@@ -76,11 +85,7 @@ async fn a_cycle_reads_only_webhooks_with_due_rows_however_many_are_stopped() {
     for _ in 0..3 {
         stage.publish(webhook).await;
     }
-    let counted = Arc::new(Counted {
-        schedule: stage.schedule(),
-        pages: AtomicUsize::default(),
-        looks: AtomicUsize::default(),
-    });
+    let counted = Counted::over(&stage);
     let worker = stage.embedded_worker_of(Arc::clone(&counted) as _, &WorkerSettings::default());
     assert_eq!(worker.cycle().await.unwrap().started, 3);
     assert_eq!(counted.take(), (1, 1));
@@ -163,4 +168,137 @@ async fn the_limit_of_a_webhook_ends_although_no_slot_is_free() {
     }
     stage.receiver.open();
     worker.idle().await;
+}
+
+#[tokio::test]
+async fn the_agenda_is_corrected_once_per_poll_interval() {
+    let stage = Stage::set().await;
+    let (counted, settings) = (Counted::over(&stage), WorkerSettings::default());
+    let worker = stage.embedded_worker_of(Arc::clone(&counted) as _, &settings);
+    worker.cycle().await.unwrap();
+    assert_eq!(counted.take(), (1, 0));
+    let next_at = stage.clock.now().plus(settings.poll_interval);
+    stage.clock.set(next_at.minus(Millis::new(1)));
+    worker.cycle().await.unwrap();
+    assert_eq!(counted.take(), (0, 0));
+    stage.clock.set(next_at);
+    worker.cycle().await.unwrap();
+    assert_eq!(counted.take(), (1, 0));
+}
+
+#[tokio::test]
+async fn the_last_webhook_gets_the_slots_that_the_others_do_not_need() {
+    let stage = Stage::set().await;
+    for _ in 0..15 {
+        let webhook = stage.webhook().await;
+        stage.publish(webhook).await;
+    }
+    stage.clock.advance(Millis::new(1));
+    let last = stage.webhook().await;
+    for _ in 0..18 {
+        stage.publish(last).await;
+    }
+    // An eighth of what is left is 18.
+    let settings = WorkerSettings {
+        total: 15 + 18 * 8,
+        ..WorkerSettings::default()
+    };
+    let worker = stage.embedded_worker_of(stage.schedule(), &settings);
+    assert_eq!(worker.cycle().await.unwrap().started, 15 + 18);
+    worker.idle().await;
+}
+
+#[tokio::test]
+async fn a_limited_webhook_without_a_slot_is_looked_at_once_per_second() {
+    let stage = Stage::set().await;
+    let (busy, limited) = (stage.webhook().await, stage.webhook().await);
+    stage.publish(busy).await;
+    stage.clock.advance(Millis::new(1));
+    stage.publish(limited).await;
+    pause(&stage, limited).await;
+    let manage = &stage.gateway.manage;
+    manage.resume(&tenant(), limited).await.unwrap();
+    stage.receiver.hold();
+    let settings = WorkerSettings {
+        per_webhook: 1,
+        total: 1,
+        poll_interval: Millis::from_seconds(3600),
+        ..WorkerSettings::default()
+    };
+    let counted = Counted::over(&stage);
+    let worker = stage.embedded_worker_of(Arc::clone(&counted) as _, &settings);
+    assert_eq!(worker.cycle().await.unwrap().started, 1);
+    stage.receiver.received(1).await;
+    counted.take();
+    for _ in 0..3 {
+        stage.clock.advance(Millis::new(999));
+        worker.cycle().await.unwrap();
+        assert_eq!(counted.take(), (0, 0));
+        stage.clock.advance(Millis::new(1));
+        worker.cycle().await.unwrap();
+        assert_eq!(counted.take(), (0, 1));
+    }
+    stage.receiver.open();
+    worker.idle().await;
+}
+
+/// Deletes a webhook, and not its open rows: the process ended in between.
+async fn delete(stage: &Stage, webhook: WebhookId) {
+    let (store, tenant) = (&stage.ports.store, tenant());
+    let deleted = store.delete_webhook(&tenant, webhook, stage.clock.now());
+    assert_eq!(deleted.await, Ok(true));
+}
+
+/// Two that were attempted and two that were not, with two slots.
+#[tokio::test]
+async fn the_rows_of_a_deleted_webhook_end_as_slots_allow() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.receiver.answer(Answer::status(500));
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        ids.push(stage.publish(webhook).await);
+    }
+    let attempting = stage.embedded_worker();
+    assert_eq!(attempting.cycle().await.unwrap().started, 2);
+    attempting.idle().await;
+    stage.clock.advance(Millis::from_seconds(3600));
+    for _ in 0..2 {
+        ids.push(stage.publish(webhook).await);
+    }
+    delete(&stage, webhook).await;
+    let settings = WorkerSettings {
+        per_webhook: 2,
+        ..WorkerSettings::default()
+    };
+    let counted = Counted::over(&stage);
+    let worker = stage.embedded_worker_of(Arc::clone(&counted) as _, &settings);
+    for (ended, looks) in [(2, (1, 1)), (2, (0, 1)), (0, (0, 0))] {
+        let cycle = worker.cycle().await.unwrap();
+        assert_eq!((cycle.started, cycle.ended), (0, ended));
+        assert_eq!(counted.take(), looks);
+    }
+    for id in ids {
+        let row = stage.row(id).await;
+        assert_eq!(row.dead_cause, Some(DeadCause::WebhookDeleted));
+    }
+}
+
+/// More rows than are read at once.
+#[tokio::test]
+async fn all_rows_of_a_deleted_webhook_end_without_another_page_of_the_agenda() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..5 {
+        stage.publish(webhook).await;
+    }
+    delete(&stage, webhook).await;
+    let settings = WorkerSettings {
+        per_webhook: 2,
+        ..WorkerSettings::default()
+    };
+    let worker = stage.embedded_worker_of(stage.schedule(), &settings);
+    for ended in [2, 2, 1, 0] {
+        assert_eq!(worker.cycle().await.unwrap().ended, ended);
+    }
 }

@@ -104,8 +104,9 @@ impl Flows {
             }
             for (ask, mut found) in found {
                 let fits = found.rows.len().min(room);
-                let is_more = fits < found.rows.len() || found.next_at.is_some_and(|at| at <= now);
-                let wanted = fits + usize::from(is_more && room > fits);
+                // One more has a slot, and only lacks credit.
+                let lacks_credit = room > fits && found.next_at.is_some_and(|at| at <= now);
+                let wanted = fits + usize::from(lacks_credit);
                 let due_at = sample_of(ask, now);
                 let allowed = entry
                     .flow
@@ -326,78 +327,4 @@ fn note_waiting(waiting: &mut Waiting, kind: AttemptKind, due_at: Timestamp) {
 }
 
 #[cfg(test)]
-mod tests {
-    use postrider_domain::ids::{DeliveryId, EventId, TenantId};
-    use postrider_testkit::builders::{NOW, after, webhook};
-
-    use super::*;
-
-    /// A webhook that was stopped and became active again at this time.
-    fn resumed(stopped: WebhookStatus, at: Timestamp) -> Webhook {
-        let mut webhook = webhook(&TenantId::default(), 1);
-        let health = webhook.health.set(stopped, NOW);
-        webhook.health = health.set(WebhookStatus::Active, at);
-        webhook
-    }
-
-    #[test]
-    fn a_webhook_that_was_just_resumed_starts_slowly_however_long_it_was_stopped() {
-        for stopped in [WebhookStatus::Paused, WebhookStatus::Failed] {
-            let webhook = resumed(stopped, after(86_400));
-            let flows = Flows::default();
-            assert!(!flows.may_begin(&webhook, after(86_401)), "{stopped:?}");
-        }
-    }
-
-    /// The cache may still say that it is on probation.
-    #[test]
-    fn a_webhook_that_was_resumed_long_ago_is_not_limited_after_a_lull() {
-        let webhook = resumed(WebhookStatus::Failed, after(1));
-        assert!(webhook.health.on_probation);
-        assert!(Flows::default().may_begin(&webhook, after(600)));
-    }
-
-    fn capped() -> Webhook {
-        let mut webhook = webhook(&TenantId::default(), 1);
-        webhook.settings.max_rate = Some(5);
-        webhook
-    }
-
-    fn found(webhook: &Webhook, kind: AttemptKind, due_at: Timestamp) -> DueRows {
-        let row = DueRow {
-            tenant: webhook.tenant.clone(),
-            id: DeliveryId {
-                event: EventId::from_bytes([1; 16]),
-                webhook: webhook.id,
-            },
-            next_retry_at: due_at,
-            is_retry: kind == AttemptKind::Retry,
-        };
-        DueRows {
-            rows: vec![row],
-            next_at: None,
-        }
-    }
-
-    #[test]
-    fn under_a_maximum_the_oldest_row_goes_first_whatever_its_kind() {
-        let webhook = capped();
-        for (retry, first) in [(1, 2), (2, 1)] {
-            let (flows, now) = (Flows::default(), after(10));
-            let asks = flows.asks(&webhook, 8, now).unwrap();
-            let rows = asks.iter().map(|ask| match ask.kind {
-                AttemptKind::Retry => found(&webhook, ask.kind, after(retry)),
-                AttemptKind::First => found(&webhook, ask.kind, after(first)),
-            });
-            let granted = flows.grant(&webhook, &asks, rows.collect(), 8, now);
-            let begun: Vec<_> = granted.rows.iter().map(|row| row.is_retry).collect();
-            assert_eq!(begun, [retry < first], "there is credit for one");
-        }
-    }
-
-    /// It begins when it is stored, and its credit would be of a time before that.
-    #[test]
-    fn a_new_row_does_not_begin_at_once_under_a_maximum_rate() {
-        assert!(!Flows::default().may_begin(&capped(), NOW));
-    }
-}
+mod tests;

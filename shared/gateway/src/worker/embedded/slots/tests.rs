@@ -1,3 +1,4 @@
+use futures_util::FutureExt as _;
 use postrider_testkit::builders::NOW;
 
 use super::*;
@@ -175,6 +176,8 @@ fn long_bodies_wait_in_the_store() {
     assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW), "a slot");
     slots.begin(&key(1), 1, MAX_READY_BYTES, NOW);
     assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW));
+    assert!(!slots.promise(&key(1), None, 1, NOW), "it is promised");
+    slots.clear_backlog(&key(1));
     slots.begin(&key(1), 2, MAX_READY_BYTES, NOW);
     assert!(!slots.promise(&key(1), None, 1, NOW));
 }
@@ -239,6 +242,8 @@ fn a_long_body_keeps_its_slot_until_it_is_written() {
     slots.written(MAX_UNWRITTEN_BYTES - 1);
     assert!(slots.may_leave_unwritten(2));
     slots.written(2);
+    assert!(slots.may_leave_unwritten(MAX_UNWRITTEN_BYTES));
+    slots.written(MAX_UNWRITTEN_BYTES);
     let counts = slots.counts.lock();
     assert!(counts.is_idle() && counts.unwritten_bytes == 0);
 }
@@ -250,4 +255,197 @@ fn a_worker_with_unwritten_results_is_not_idle() {
     assert!(!slots.counts.lock().is_idle());
     slots.written(0);
     assert!(slots.counts.lock().is_idle());
+}
+
+#[test]
+fn a_webhook_without_attempts_takes_no_memory() {
+    let slots = Slots::<u32>::new(2, 100);
+    let tenant = TenantId::default();
+    let known = || slots.counts.lock().by_webhook.len();
+    for _ in 0..2 {
+        assert!(slots.take(&tenant, webhook(1), None));
+    }
+    slots.finished(&key(1));
+    assert!(slots.take(&tenant, webhook(1), None));
+    assert_eq!(
+        slots.take_many(&tenant, webhook(1), None, 1),
+        0,
+        "two are in flight"
+    );
+    slots.clear_backlog(&key(1));
+    slots.give_back(&key(1), 2);
+    assert_eq!(known(), 0);
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    slots.withdraw(&key(1), 0);
+    assert_eq!(known(), 1, "one is promised");
+    slots.withdraw(&key(1), 0);
+    assert_eq!(known(), 0);
+}
+
+/// It may have none when the turn comes.
+#[test]
+fn a_webhook_has_one_turn_however_often_its_deliveries_wait() {
+    let slots = Slots::<u32>::new(1, 100);
+    let turns = || slots.counts.lock().turns.len();
+    for round in 0..3 {
+        for n in 1..=2 {
+            assert!(slots.promise(&key(1), None, 0, NOW));
+            assert_eq!(slots.begin(&key(1), n, 0, NOW).is_some(), n == 1);
+        }
+        assert_eq!(turns(), 1, "{round}");
+        slots.finished(&key(1));
+        assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(2));
+        slots.finished(&key(1));
+    }
+    for n in 1..=2 {
+        assert!(slots.promise(&key(2), None, 0, NOW));
+        slots.begin(&key(2), n, 0, NOW);
+    }
+    slots.finished(&key(2));
+    assert_eq!(slots.next_ready(None, NOW), Some(2));
+    slots.finished(&key(2));
+    assert_eq!((turns(), slots.counts.lock().by_webhook.len()), (0, 0));
+}
+
+#[test]
+fn only_so_many_deliveries_wait_here_and_the_promised_ones_count() {
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert_eq!(slots.begin(&key(1), 0, 0, NOW), Some(0));
+    for n in 0..MAX_READY {
+        assert!(slots.promise(&key(1), None, 0, NOW), "{n}");
+        if n < MAX_READY / 2 {
+            slots.begin(&key(1), 0, 0, NOW);
+        }
+    }
+    assert!(!slots.promise(&key(1), None, 0, NOW));
+    assert!(slots.promise(&key(2), None, 0, NOW), "a slot is free");
+}
+
+#[test]
+fn a_new_delivery_does_not_take_the_slot_that_another_waits_for() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 1..=2 {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), n, 0, NOW);
+    }
+    slots.finished(&key(1));
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert_eq!(slots.begin(&key(1), 3, 0, NOW), None);
+    let later = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+    assert!(!slots.promise(&key(1), None, 0, later));
+    slots.clear_backlog(&key(1));
+    assert_eq!(slots.next_ready(None, later), Some(2));
+}
+
+#[test]
+fn nothing_is_promised_behind_rows_in_the_store_or_when_the_worker_ends() {
+    let slots = Slots::<u32>::new(1, 100);
+    slots.note_backlog(&key(1));
+    assert!(!slots.promise(&key(1), None, 0, NOW));
+    assert!(slots.promise(&key(2), None, 0, NOW));
+    slots.close();
+    assert!(!slots.promise(&key(3), None, 0, NOW));
+}
+
+#[test]
+fn a_worker_is_idle_when_nothing_is_promised_in_flight_or_unwritten() {
+    let slots = Slots::<u32>::new(1, 100);
+    let is_idle = || slots.counts.lock().is_idle();
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert!(!is_idle());
+    assert!(slots.may_leave_unwritten(0));
+    assert!(!is_idle());
+    slots.begin(&key(1), 1, 0, NOW);
+    assert!(!is_idle());
+    slots.written(0);
+    assert!(!is_idle());
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert_eq!(slots.begin(&key(1), 2, 0, NOW), None);
+    slots.finished(&key(1));
+    assert!(!is_idle(), "one waits");
+    slots.close();
+    assert!(is_idle(), "it does not begin any more");
+}
+
+#[test]
+fn the_count_of_what_waits_for_slow_receivers_is_kept_for_a_moment() {
+    let slots = Slots::<u32>::new(1, 100);
+    for _ in 0..=CROWDED + 2 {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), 0, 0, NOW);
+    }
+    let slow = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+    assert!(!slots.is_crowded(slow));
+    slots.finished(&key(1));
+    assert!(slots.next_ready(None, slow).is_some(), "it moves again");
+    assert!(!slots.is_crowded(slow));
+    assert!(slots.is_crowded(slow.plus(COUNTED_FOR)));
+}
+
+#[test]
+fn a_delivery_that_waited_takes_a_slot_of_its_webhook_and_of_all() {
+    let slots = Slots::<u32>::new(1, 1);
+    for n in 1..=3 {
+        for _ in 0..2 {
+            assert!(slots.promise(&key(n), None, 0, NOW));
+            slots.begin(&key(n), n.into(), 0, NOW);
+        }
+    }
+    for n in [1, 2, 2, 3, 3] {
+        assert_eq!(slots.next_ready(None, NOW), None);
+        slots.finished(&key(n));
+        assert!(slots.next_ready(Some(&key(n)), NOW).is_some());
+        assert!(!slots.take(&TenantId::default(), webhook(9), None));
+    }
+    assert_eq!(slots.counts.lock().total, 1);
+}
+
+/// Waits with so many ready and promised deliveries of one webhook, one of which is in flight.
+fn crowded(ready: usize, promised: usize) -> Slots<u32> {
+    let slots = Slots::new(1, 100);
+    for n in 0..=ready + promised {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        if n <= ready {
+            slots.begin(&key(1), 0, 0, NOW);
+        }
+    }
+    slots
+}
+
+#[test]
+fn a_publisher_goes_on_as_soon_as_few_deliveries_wait() {
+    let slots = crowded(CROWDED / 2, CROWDED / 2 + 100);
+    let mut publisher = Box::pin(slots.thin(|| NOW));
+    for _ in 0..100 {
+        assert_eq!((&mut publisher).now_or_never(), None);
+        slots.finished(&key(1));
+        assert!(slots.next_ready(None, NOW).is_some());
+    }
+    assert_eq!(publisher.now_or_never(), Some(()));
+    assert_eq!(slots.thin(|| NOW).now_or_never(), Some(()));
+}
+
+#[test]
+fn what_waits_for_a_slow_receiver_does_not_crowd_out_the_others() {
+    let slots = crowded(10, 0);
+    let now = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+    for _ in 0..=CROWDED {
+        assert!(slots.promise(&key(2), None, 0, now));
+        slots.begin(&key(2), 0, 0, now);
+    }
+    assert!(!slots.is_crowded(now));
+    assert!(slots.promise(&key(2), None, 0, now));
+    assert!(slots.is_crowded(now));
+}
+
+#[test]
+fn a_backlog_ends_when_it_is_cleared() {
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(!slots.has_backlog());
+    slots.note_backlog(&key(1));
+    assert!(slots.has_backlog());
+    slots.clear_backlog(&key(1));
+    assert!(!slots.has_backlog());
 }
