@@ -20,6 +20,8 @@ mod key_use;
 mod own_faults;
 mod polling;
 mod recovering;
+mod running;
 mod shadowing;
 mod stage;
+mod starting;
 mod unwritten;

@@ -20,7 +20,7 @@ use postrider_gateway::poll::{Poll, Ticked};
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
-use postrider_gateway::worker::embedded::EmbeddedWorker;
+use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
@@ -173,6 +173,31 @@ impl Stage {
             process,
             settings,
         )
+    }
+
+    /// From here on the gateway and an embedded worker are one process: new deliveries begin at once.
+    pub(crate) fn embed(
+        &mut self,
+        sender: Arc<dyn Sender>,
+        settings: &WorkerSettings,
+    ) -> Arc<EmbeddedWorker> {
+        let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
+        let worker = EmbeddedWorker::new(
+            self.ports.clone(),
+            self.schedule(),
+            self.attempts(sender, &webhook_cache),
+            Arc::clone(&webhook_cache),
+            self.store.process().to_owned(),
+            settings,
+        );
+        self.gateway = Gateway::embedded(
+            self.ports.clone(),
+            webhook_cache,
+            Arc::new(InProcessQueue(Arc::clone(&worker))),
+            Arc::clone(&self.store) as _,
+            self.gateway.settings.clone(),
+        );
+        worker
     }
 
     pub(crate) fn schedule(&self) -> Arc<dyn Schedule> {

@@ -234,6 +234,7 @@ impl<T> Slots<T> {
         let mut counts = self.counts.lock();
         counts.keep_promise(key, bytes);
         counts.forget_unused(key);
+        self.tell_if_thin(&counts);
         self.tell_if_idle(&counts);
     }
 
@@ -247,6 +248,7 @@ impl<T> Slots<T> {
             if let Some(webhook) = counts.by_webhook.get_mut(key) {
                 webhook.begun_at = now;
             }
+            self.tell_if_thin(&counts);
             return Some(item);
         }
         counts.ready += 1;
@@ -271,9 +273,7 @@ impl<T> Slots<T> {
         }
         let next = preferred.and_then(|key| self.pop(&mut counts, key, now));
         let next = next.or_else(|| self.next_in_turn(&mut counts, now));
-        if counts.ready + counts.promised <= CROWDED {
-            self.thinned.notify_one();
-        }
+        self.tell_if_thin(&counts);
         next
     }
 
@@ -423,6 +423,12 @@ impl<T> Slots<T> {
         counts.unwritten = counts.unwritten.saturating_sub(1);
         counts.unwritten_bytes = counts.unwritten_bytes.saturating_sub(bytes);
         self.tell_if_idle(&counts);
+    }
+
+    fn tell_if_thin(&self, counts: &Counts<T>) {
+        if counts.ready + counts.promised <= CROWDED {
+            self.thinned.notify_one();
+        }
     }
 
     fn tell_if_idle(&self, counts: &Counts<T>) {

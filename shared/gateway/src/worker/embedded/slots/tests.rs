@@ -427,6 +427,25 @@ fn a_publisher_goes_on_as_soon_as_few_deliveries_wait() {
     assert_eq!(slots.thin(|| NOW).now_or_never(), Some(()));
 }
 
+/// However the others end.
+#[test]
+fn a_publisher_goes_on_when_promises_are_withdrawn_or_begin_at_once() {
+    let ends: [fn(&Slots<u32>); 2] = [
+        |slots| slots.withdraw(&key(1), 0),
+        |slots| assert!(slots.begin(&key(1), 0, 0, NOW).is_some()),
+    ];
+    for end in ends {
+        let slots = Slots::<u32>::new(100, 10_000);
+        for _ in 0..=CROWDED {
+            assert!(slots.promise(&key(1), None, 0, NOW));
+        }
+        let mut publisher = Box::pin(slots.thin(|| NOW));
+        assert_eq!((&mut publisher).now_or_never(), None);
+        end(&slots);
+        assert_eq!(publisher.now_or_never(), Some(()));
+    }
+}
+
 #[test]
 fn what_waits_for_a_slow_receiver_does_not_crowd_out_the_others() {
     let slots = crowded(10, 0);
