@@ -76,7 +76,11 @@ pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, 
     (status = 503, description = "It cannot recover; restart it.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn livez(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
-    if api.gateway.ports.store.is_alive() {
+    liveness(api.gateway.ports.store.is_alive())
+}
+
+fn liveness(is_alive: bool) -> Result<Json<HealthView>, Problem> {
+    if is_alive {
         Ok(healthy())
     } else {
         Err(Problem::new(
@@ -125,4 +129,19 @@ pub(crate) async fn index(headers: HeaderMap) -> Response {
         inspector: postrider_inspector::HOME,
     };
     Json(index).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    /// No test can stop the store's thread from outside: it catches every panic.
+    #[test]
+    fn a_process_whose_store_has_stopped_asks_to_be_restarted() {
+        let status = |is_alive| liveness(is_alive).into_response().status();
+        assert_eq!(status(true), StatusCode::OK);
+        assert_eq!(status(false), StatusCode::SERVICE_UNAVAILABLE);
+    }
 }
