@@ -282,3 +282,40 @@ impl Batch {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_testkit::builders::{NOW, after, event_id, webhook_id};
+
+    use super::*;
+
+    fn needs_credit(kind: AttemptKind, due_at: Timestamp) -> bool {
+        let row = DueRow {
+            tenant: TenantId::default(),
+            id: DeliveryId {
+                event: event_id(1),
+                webhook: webhook_id(1),
+            },
+            next_retry_at: due_at,
+            kind,
+            seen: SeenRow::Read,
+        };
+        row.needs_credit(&Limiter {
+            opened_at: after(1),
+            ..Limiter::default()
+        })
+    }
+
+    /// [`Flow::allow`](postrider_domain::flow::Flow::allow) has the same rule for a drainer.
+    #[test]
+    fn a_first_attempt_needs_no_credit_from_the_moment_the_limit_ended() {
+        assert!(needs_credit(AttemptKind::First, NOW));
+        assert!(!needs_credit(AttemptKind::First, after(1)));
+    }
+
+    #[test]
+    fn a_retry_always_needs_credit() {
+        assert!(needs_credit(AttemptKind::Retry, NOW));
+        assert!(needs_credit(AttemptKind::Retry, after(2)));
+    }
+}

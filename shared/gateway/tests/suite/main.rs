@@ -7,6 +7,7 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
+mod backlogs;
 mod bulk_retries;
 mod clock_ahead;
 mod cycles;

@@ -203,3 +203,126 @@ impl Lane {
             .extend(due.filter(|message| !skip.contains(&message.id)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_testkit::builders::{NOW, after, event_id, webhook_id};
+
+    use super::*;
+
+    /// The `n`-th row, due this many seconds after [`NOW`].
+    fn message(n: u32, due: u64) -> AttemptMessage {
+        AttemptMessage {
+            tenant: TenantId::default(),
+            id: DeliveryId {
+                event: event_id(n),
+                webhook: webhook_id(1),
+            },
+            next_retry_at: after(due),
+            fresh: false,
+        }
+    }
+
+    fn last_page(dues: &[u64]) -> Rows {
+        let messages = (1..).zip(dues).map(|(n, due)| message(n, *due));
+        Rows {
+            messages: messages.collect(),
+            next: None,
+        }
+    }
+
+    /// A page that is not the last one of its part.
+    fn page(dues: &[u64]) -> Rows {
+        Rows {
+            next: Some(Cursor("next".to_owned())),
+            ..last_page(dues)
+        }
+    }
+
+    /// One part for retries and one for first attempts.
+    fn lanes() -> Lanes {
+        Lanes::new(TenantId::default(), webhook_id(1), 1)
+    }
+
+    fn add(lanes: &mut Lanes, kind: AttemptKind, rows: Rows, now: Timestamp) {
+        let lane = lanes.parts.iter_mut().find(|lane| lane.part.kind == kind);
+        lane.unwrap().add(rows, &HashSet::new(), now);
+    }
+
+    /// A lane that has read this at [`NOW`].
+    fn lane(rows: Rows) -> Lane {
+        let mut lane = lanes().parts.remove(0);
+        lane.add(rows, &HashSet::new(), NOW);
+        lane
+    }
+
+    fn is_read_again(mut lane: Lane, now: Timestamp) -> bool {
+        lane.begin_again(now);
+        matches!(lane.position, Position::Unread)
+    }
+
+    #[test]
+    fn each_kind_waits_since_its_most_overdue_row_was_due() {
+        let mut lanes = lanes();
+        add(&mut lanes, AttemptKind::First, last_page(&[1, 3]), after(9));
+        add(&mut lanes, AttemptKind::Retry, last_page(&[2, 4]), after(9));
+        let waiting = Waiting {
+            first_due_at: Some(after(1)),
+            retry_due_at: Some(after(2)),
+        };
+        assert_eq!(lanes.waiting(), waiting);
+    }
+
+    #[test]
+    fn a_look_tells_when_the_first_row_was_or_will_be_due() {
+        for (due, now) in [(1, after(9)), (9, NOW)] {
+            let mut lanes = lanes();
+            add(&mut lanes, AttemptKind::First, last_page(&[due, 20]), now);
+            add(&mut lanes, AttemptKind::Retry, last_page(&[10]), now);
+            let looked = Looked {
+                at: now,
+                first_due_at: Some(after(due)),
+            };
+            assert_eq!(lanes.looked(), Some(looked));
+        }
+    }
+
+    #[test]
+    fn a_look_began_when_the_part_that_was_read_first_was() {
+        let mut lanes = lanes();
+        add(&mut lanes, AttemptKind::Retry, last_page(&[]), NOW);
+        assert_eq!(lanes.looked(), None, "first attempts were not read");
+        add(&mut lanes, AttemptKind::First, last_page(&[]), after(1));
+        assert_eq!(lanes.looked().map(|looked| looked.at), Some(NOW));
+    }
+
+    #[test]
+    fn a_part_is_not_read_beyond_a_row_that_is_not_due() {
+        assert!(lane(page(&[])).can_read());
+        assert!(!lane(page(&[60])).can_read());
+    }
+
+    #[test]
+    fn a_part_that_was_read_to_its_end_is_read_again_after_five_seconds() {
+        let empty = || lane(last_page(&[]));
+        assert!(!is_read_again(empty(), after(4)));
+        assert!(is_read_again(empty(), after(5)));
+    }
+
+    #[test]
+    fn a_part_is_read_again_as_soon_as_its_next_row_is_due() {
+        let waiting = || lane(last_page(&[2]));
+        assert!(!is_read_again(waiting(), after(1)));
+        assert!(is_read_again(waiting(), after(2)));
+    }
+
+    #[test]
+    fn a_part_is_read_to_its_end_before_it_is_read_again() {
+        assert!(!is_read_again(lane(page(&[])), after(60)));
+    }
+
+    #[test]
+    fn a_part_with_rows_in_memory_is_not_read_again() {
+        assert!(!is_read_again(lane(last_page(&[0])), after(60)));
+    }
+}

@@ -24,3 +24,28 @@ impl HeldEvents {
         self.0.lock().extend(claims.filter_map(event));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::ids::TenantId;
+    use postrider_ports::deliveries::ClaimedDelivery;
+    use postrider_testkit::builders::{self, NOW, after, webhook_id};
+
+    use super::*;
+
+    #[test]
+    fn the_event_of_an_attempt_that_has_ended_is_held_until_the_batch_ends() {
+        let event = builders::event(&TenantId::default(), 1, NOW);
+        let row = builders::row(&event, webhook_id(1));
+        let lease = builders::lease("process", 1, after(60));
+        let (claimed, event) = (row.claim(&lease, NOW).unwrap(), Arc::new(event));
+        let unused = Arc::downgrade(&event);
+        let held = HeldEvents::default();
+        let claim = Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+        held.hold(std::iter::once(&claim));
+        drop(claim);
+        assert!(unused.upgrade().is_some());
+        drop(held);
+        assert!(unused.upgrade().is_none());
+    }
+}

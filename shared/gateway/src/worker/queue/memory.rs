@@ -127,3 +127,112 @@ fn known<'a>(
         registered: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::health::WebhookStatus;
+    use postrider_ports::drains::DrainState;
+    use postrider_testkit::builders::{NOW, webhook};
+
+    use super::*;
+
+    fn the_webhook(n: u32) -> Webhook {
+        webhook(&TenantId::default(), n)
+    }
+
+    fn later(ms: u64) -> Timestamp {
+        NOW.plus(Millis::new(ms))
+    }
+
+    /// With the random number `drawn`.
+    fn must_register(memory: &Memory, n: u32, drawn: u16, now: Timestamp) -> bool {
+        let seen = Limiter::default();
+        memory.must_register(&the_webhook(n), seen, drawn.to_ne_bytes(), now)
+    }
+
+    /// Ten failures in a row, under this limiter.
+    fn failing(limiter: Limiter) -> WebhookFlow {
+        WebhookFlow {
+            status: WebhookStatus::Active,
+            generation: 0,
+            updated_at: None,
+            limiter,
+            capped: false,
+            failed_in_a_row: 10,
+            credit: None,
+            drain: DrainState::default(),
+        }
+    }
+
+    fn enters(memory: &Memory, limiter: Limiter) -> bool {
+        let entered = memory.read(&the_webhook(1), &failing(limiter), NOW);
+        entered.is_some_and(|entered| entered.limiter.limited)
+    }
+
+    #[test]
+    fn failures_that_other_workers_counted_limit_a_webhook_once() {
+        let memory = Memory::default();
+        assert!(enters(&memory, Limiter::default()));
+        // This was read before the limit was stored.
+        assert!(!enters(&memory, Limiter::default()));
+    }
+
+    #[test]
+    fn a_webhook_that_another_worker_limited_is_not_limited_again() {
+        let memory = Memory::default();
+        let limited = Limiter {
+            limited: true,
+            epoch: 1,
+            ..Limiter::default()
+        };
+        // Known before it was limited.
+        assert!(must_register(&memory, 1, 0, NOW));
+        assert!(!enters(&memory, limited));
+    }
+
+    #[test]
+    fn a_limit_that_could_not_be_stored_is_entered_again() {
+        let memory = Memory::default();
+        assert!(enters(&memory, Limiter::default()));
+        memory.forget(&the_webhook(1));
+        assert!(enters(&memory, Limiter::default()));
+    }
+
+    #[test]
+    fn a_registration_is_renewed_after_20_to_40_seconds() {
+        for (drawn, after_ms) in [(0, 20_000), (19_999, 39_999), (20_000, 20_000)] {
+            let memory = Memory::default();
+            assert!(must_register(&memory, 1, drawn, NOW));
+            assert!(!must_register(&memory, 1, 0, later(after_ms - 1)));
+            assert!(must_register(&memory, 1, 0, later(after_ms)));
+        }
+    }
+
+    #[test]
+    fn a_registration_by_a_clock_that_ran_ahead_is_renewed() {
+        let memory = Memory::default();
+        assert!(must_register(&memory, 1, 0, later(60_000)));
+        assert!(must_register(&memory, 1, 0, NOW));
+    }
+
+    #[test]
+    fn a_registration_that_failed_is_tried_again() {
+        let memory = Memory::default();
+        assert!(must_register(&memory, 1, 0, NOW));
+        memory.forget_registration(&the_webhook(1));
+        assert!(must_register(&memory, 1, 0, NOW));
+    }
+
+    /// Only a webhook that is not known yet makes a full memory start over.
+    #[test]
+    fn a_process_remembers_ten_thousand_webhooks() {
+        let memory = Memory::default();
+        for n in 1..=10_000 {
+            assert!(must_register(&memory, n, 0, NOW));
+        }
+        assert!(!must_register(&memory, 1, 0, NOW));
+        assert!(!must_register(&memory, 10_000, 0, NOW));
+        assert!(must_register(&memory, 10_001, 0, NOW));
+        assert!(must_register(&memory, 1, 0, NOW));
+    }
+}
