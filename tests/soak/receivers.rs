@@ -81,15 +81,19 @@ impl Receivers {
         all.get(place).copied().unwrap_or_default() as f64 / 1000.0
     }
 
-    /// How many of these have not been accepted after so long.
-    pub(crate) async fn missing_after(&self, acknowledged: &Numbers, longest: Duration) -> u64 {
-        let began = Instant::now();
+    /// How many of these are not accepted when no request has come for so long. A backlog may take longer than that: its rate
+    /// is limited.
+    pub(crate) async fn missing_after(&self, acknowledged: &Numbers, silence: Duration) -> u64 {
+        let (mut requests, mut since) = (self.requests(), Instant::now());
         loop {
             let missing = acknowledged.without(&self.arrived.lock());
-            if missing == 0 || began.elapsed() > longest {
+            if missing == 0 || since.elapsed() > silence {
                 return missing;
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
+            if self.requests() > requests {
+                (requests, since) = (self.requests(), Instant::now());
+            }
         }
     }
 
