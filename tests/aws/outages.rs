@@ -285,7 +285,7 @@ async fn items_of(stack: &Stack, table: &str, webhook: &str) -> Vec<Value> {
 }
 
 /// Enables or disables the schedule of the poller.
-async fn schedule(stack: &Stack, state: &str) {
+pub(super) async fn schedule(stack: &Stack, state: &str) {
     let name = json!({"Name": "postrider-dev-minute"});
     let found = stack.aws.call("scheduler", "get_schedule", name).await;
     let changed = json!({"Name": found["Name"], "ScheduleExpression": found["ScheduleExpression"],
