@@ -151,6 +151,14 @@ impl Flow {
         }
     }
 
+    /// Whether an attempt of this kind that was due at `due_at` needs credit.
+    #[must_use]
+    pub fn needs_credit(&self, kind: AttemptKind, due_at: Timestamp, limits: &Limits) -> bool {
+        self.needed(kind, due_at, limits)
+            .iter()
+            .any(Option::is_some)
+    }
+
     /// For how many attempts there is credit now. Takes none: [`Flow::allow`] does, when it is known how many there are.
     #[must_use]
     pub fn available(

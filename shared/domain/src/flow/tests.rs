@@ -82,7 +82,10 @@ fn a_first_attempt_needs_no_credit_unless_the_webhook_is_limited() {
         1000
     );
     assert_eq!(flow.allow(AttemptKind::Retry, NOW, 1000, &LIMITS, NOW), 1);
+    assert!(!flow.needs_credit(AttemptKind::First, NOW, &LIMITS));
+    assert!(flow.needs_credit(AttemptKind::Retry, NOW, &LIMITS));
     let mut flow = limited(5);
+    assert!(flow.needs_credit(AttemptKind::First, NOW, &LIMITS));
     assert_eq!(
         flow.allow(AttemptKind::First, NOW, 1000, &LIMITS, at(200)),
         1

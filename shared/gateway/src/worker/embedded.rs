@@ -95,7 +95,7 @@ impl Spawner for TokioSpawner {
 /// The result of one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Started attempts.
+    /// Rows that were claimed; those that were claimed ahead begin later.
     pub started: usize,
     /// Rows that ended because their webhook was deleted.
     pub ended: usize,
@@ -233,6 +233,18 @@ impl EmbeddedWorker {
     /// Starts a task that [`Self::finish`] waits for.
     fn run_task(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.spawner.spawn(Box::pin(self.tasks.track_future(task)));
+    }
+
+    /// Starts a claimed row that was promised with a body of this length, or lets it wait for a slot.
+    fn begin(self: &Arc<Self>, delivery: ClaimedDelivery, promised: usize) {
+        let (row, bytes) = (delivery.claimed.delivery(), delivery.event.body.len());
+        let key = (row.tenant.clone(), row.id.webhook);
+        self.under_way.add(row);
+        let now = self.ports.clock.now();
+        let lengths = (promised, bytes);
+        if let Some(delivery) = self.slots.begin(&key, delivery, lengths, now) {
+            self.spawn(delivery);
+        }
     }
 
     /// Attempts a claimed row whose slot is already taken.
@@ -428,8 +440,8 @@ impl EmbeddedWorker {
         self.note(key, self.ports.clock.now());
     }
 
-    fn give_back(&self, key: &Key) {
-        if self.slots.finished(key) {
+    fn give_back(&self, key: &Key, bytes: usize) {
+        if self.slots.finished(key, bytes) {
             self.wake.notify_one();
         }
     }
@@ -477,7 +489,7 @@ impl Slot {
             return;
         }
         self.is_returned = true;
-        self.worker.give_back(&self.key);
+        self.worker.give_back(&self.key, self.bytes);
         self.worker.start_ready(Some(&self.key));
     }
 }
@@ -490,7 +502,7 @@ impl Drop for Slot {
         if self.is_returned {
             self.worker.slots.written(self.bytes);
         } else {
-            self.worker.give_back(&self.key);
+            self.worker.give_back(&self.key, self.bytes);
         }
     }
 }
@@ -525,14 +537,8 @@ impl StartNow for InProcessQueue {
     }
 
     fn start(&self, delivery: ClaimedDelivery) {
-        let worker = &self.0;
-        let (row, bytes) = (delivery.claimed.delivery(), delivery.event.body.len());
-        let key = (row.tenant.clone(), row.id.webhook);
-        worker.under_way.add(row);
-        let now = worker.ports.clock.now();
-        if let Some(delivery) = worker.slots.begin(&key, delivery, bytes, now) {
-            worker.spawn(delivery);
-        }
+        let bytes = delivery.event.body.len();
+        self.0.begin(delivery, bytes);
     }
 
     fn cancel(&self, tenant: &TenantId, webhook: WebhookId, bytes: usize) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::settings::WorkerSettings;
 use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
@@ -18,6 +18,7 @@ use postrider_ports::schedule::{AgendaPage, Ask, DueRows, Schedule};
 use postrider_testkit::receiver::Answer;
 
 use crate::stage::{Stage, tenant};
+use crate::starting::in_time;
 
 /// Counts the reads.
 struct Counted {
@@ -301,4 +302,74 @@ async fn all_rows_of_a_deleted_webhook_end_without_another_page_of_the_agenda() 
     for ended in [2, 2, 1, 0] {
         assert_eq!(worker.cycle().await.unwrap().ended, ended);
     }
+}
+
+/// Two of seven rows are delivered, two are under way with the only slots, and two are claimed ahead.
+async fn two_ahead() -> (Stage, Arc<EmbeddedWorker>, WebhookId, Vec<DeliveryId>) {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let mut ids = Vec::new();
+    for _ in 0..7 {
+        ids.push(stage.publish(webhook).await);
+    }
+    let settings = WorkerSettings {
+        per_webhook: 2,
+        ..WorkerSettings::default()
+    };
+    let worker = stage.embedded_worker_of(stage.schedule(), &settings);
+    assert_eq!(worker.cycle().await.unwrap().started, 2, "none has ended");
+    in_time(worker.idle()).await;
+    stage.receiver.hold();
+    assert_eq!(stage.receiver.take_requests().len(), 2);
+    assert_eq!(worker.cycle().await.unwrap().started, 4);
+    in_time(stage.receiver.received(2)).await;
+    (stage, worker, webhook, ids)
+}
+
+#[tokio::test]
+async fn as_many_rows_as_were_attempted_are_claimed_ahead_and_begin_when_slots_are_free() {
+    let (stage, worker, _, ids) = two_ahead().await;
+    assert_eq!(worker.cycle().await.unwrap().started, 0, "none has ended");
+    for id in &ids[4..6] {
+        let row = stage.row(*id).await;
+        assert!(row.lease_owner.is_some() && row.attempts_total == 0);
+    }
+    stage.receiver.open();
+    in_time(worker.idle()).await;
+    assert_eq!(worker.cycle().await.unwrap().started, 1);
+    in_time(worker.idle()).await;
+    for id in ids {
+        let row = stage.row(id).await;
+        assert_eq!((row.status, row.attempts_total), (Status::Delivered, 1));
+    }
+}
+
+#[tokio::test]
+async fn rows_that_were_claimed_ahead_are_free_again_if_their_webhook_is_paused() {
+    let (stage, worker, webhook, ids) = two_ahead().await;
+    let manage = &stage.gateway.manage;
+    manage.pause(&tenant(), webhook).await.unwrap();
+    // Longer than the worker's cache of webhooks is fresh.
+    stage.clock.advance(Millis::from_seconds(6));
+    stage.receiver.open();
+    in_time(worker.idle()).await;
+    for (id, expected) in ids
+        .iter()
+        .zip([true, true, true, true, false, false, false])
+    {
+        let row = stage.row(*id).await;
+        assert_eq!(row.status == Status::Delivered, expected);
+        assert_eq!(row.lease_owner, None);
+    }
+}
+
+/// Its claims are refused, because the cache does not know yet that it is paused.
+#[tokio::test]
+async fn room_for_rows_that_cannot_be_claimed_is_returned() {
+    let (stage, worker, webhook, _) = two_ahead().await;
+    stage.receiver.open();
+    in_time(worker.idle()).await;
+    pause(&stage, webhook).await;
+    assert_eq!(worker.cycle().await.unwrap().started, 0);
+    in_time(worker.idle()).await;
 }

@@ -12,7 +12,7 @@ use postrider_ports::deliveries::{Claim, Seen, Wanted};
 use postrider_ports::schedule::{Ask, DueRows};
 
 use super::flows::Granted;
-use super::slots::Key;
+use super::slots::{Key, Room};
 use super::{Cycle, EmbeddedWorker};
 use crate::telemetry;
 
@@ -22,6 +22,13 @@ const PAGE: usize = 1000;
 const CLAIMED_TOGETHER: usize = 64;
 /// When to look again at a webhook whose rows could not be read or claimed.
 const AFTER_ERROR: Millis = Millis::from_seconds(1);
+
+/// A row to claim.
+struct Picked {
+    wanted: Wanted,
+    /// Its slot, unless it is claimed ahead.
+    room: Room,
+}
 
 /// How the agenda is corrected by what is stored: whole at the start, then one page per poll interval.
 #[derive(Debug, Default)]
@@ -105,7 +112,7 @@ impl EmbeddedWorker {
     }
 
     /// Takes slots and credit for the due rows of one webhook.
-    async fn pick(&self, key: &Key, sharers: usize) -> Result<Vec<Wanted>> {
+    async fn pick(&self, key: &Key, sharers: usize) -> Result<Vec<Picked>> {
         let (tenant, id) = key;
         let now = self.ports.clock.now();
         if let Some(ends_at) = self.breather.ends_at(key, now) {
@@ -119,20 +126,19 @@ impl EmbeddedWorker {
         }
         let may_begin = known.is_none_or(|webhook| self.flows.is_row_due(webhook, now));
         let room = if may_begin {
-            let most = known.and_then(|webhook| webhook.settings.max_in_flight);
-            self.slots.take_many(tenant, *id, most, sharers)
+            self.room(key, known, sharers, now)
         } else {
-            0
+            Room::default()
         };
-        if may_begin && room == 0 && !self.must_step(known, now) {
+        if may_begin && room.all() == 0 && !self.must_step(known, now) {
             return Ok(Vec::new());
         }
         let granted = match known {
             Some(webhook) => self.grant(webhook, room, now).await,
-            None => self.rows_of_unknown(key, room, now).await,
+            None => self.rows_of_unknown(key, room.slots, now).await,
         };
-        let granted = granted.inspect_err(|_| self.slots.give_back(key, room))?;
-        self.slots.give_back(key, room - granted.rows.len());
+        let granted = granted.inspect_err(|_| self.return_room(key, room))?;
+        self.return_room(key, room.without(granted.rows.len()));
         if granted.lacks_slots {
             self.slots.note_backlog(key);
         } else {
@@ -147,13 +153,40 @@ impl EmbeddedWorker {
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
         // The lease begins now: reading may have taken long.
         let now = self.ports.clock.now();
-        let wanted = granted.rows.into_iter().map(|row| Wanted {
-            tenant: row.tenant,
-            id: row.id,
-            lease: self.lease(timeout, now),
-            seen: Seen::default(),
+        let picked = granted.rows.into_iter().enumerate().map(|(n, row)| Picked {
+            wanted: Wanted {
+                tenant: row.tenant,
+                id: row.id,
+                lease: self.lease(timeout, now),
+                seen: Seen::default(),
+            },
+            room: room.of_row(n),
         });
-        Ok(wanted.collect())
+        Ok(picked.collect())
+    }
+
+    /// Takes slots for a webhook. Of one that is known, rows may be claimed ahead as well.
+    fn room(&self, key: &Key, known: Option<&Webhook>, sharers: usize, now: Timestamp) -> Room {
+        let most = known.and_then(|webhook| webhook.settings.max_in_flight);
+        let slots = self.slots.take_many(&key.0, key.1, most, sharers);
+        let is_free = known.is_some_and(|webhook| self.flows.is_free(webhook, now));
+        let (ahead, bytes_ahead) = if is_free {
+            self.slots.promise_ahead(key, most)
+        } else {
+            (0, 0)
+        };
+        Room {
+            slots,
+            ahead,
+            bytes_ahead,
+        }
+    }
+
+    fn return_room(&self, key: &Key, unused: Room) {
+        self.slots.give_back(key, unused.slots);
+        for _ in 0..unused.ahead {
+            self.slots.withdraw(key, unused.bytes_ahead);
+        }
     }
 
     /// Whether a webhook without a slot has to be looked at all the same: its limit follows what its attempts in flight
@@ -171,12 +204,12 @@ impl EmbeddedWorker {
     }
 
     /// The rows of a stopped webhook wait until it is resumed.
-    fn skip(&self, key: &Key) -> Vec<Wanted> {
+    fn skip(&self, key: &Key) -> Vec<Picked> {
         self.slots.clear_backlog(key);
         Vec::new()
     }
 
-    async fn grant(&self, webhook: &Webhook, room: usize, now: Timestamp) -> Result<Granted> {
+    async fn grant(&self, webhook: &Webhook, room: Room, now: Timestamp) -> Result<Granted> {
         let Some(asks) = self.flows.asks(webhook, room, now) else {
             return Ok(self.flows.step(webhook, now));
         };
@@ -225,22 +258,29 @@ impl EmbeddedWorker {
         Ok(granted)
     }
 
-    /// Claims rows whose slots are taken, and starts them.
-    async fn claim(self: &Arc<Self>, wanted: Vec<Wanted>, cycle: &mut Cycle) {
-        if wanted.is_empty() {
+    /// Claims rows, and starts those whose slots are taken or free by now.
+    async fn claim(self: &Arc<Self>, picked: Vec<Picked>, cycle: &mut Cycle) {
+        if picked.is_empty() {
             return;
         }
         let now = self.ports.clock.now();
-        let rows: Vec<(Key, DeliveryId)> = wanted
-            .iter()
-            .map(|row| ((row.tenant.clone(), row.id.webhook), row.id))
-            .collect();
+        let (rows, wanted): (Vec<(Key, DeliveryId, Room)>, Vec<Wanted>) = picked
+            .into_iter()
+            .map(|Picked { wanted, room }| {
+                let key = (wanted.tenant.clone(), wanted.id.webhook);
+                ((key, wanted.id, room), wanted)
+            })
+            .unzip();
         let claims = self.ports.store.claim(wanted, now).await;
-        for ((key, id), claim) in rows.iter().zip(claims) {
+        for ((key, id, room), claim) in rows.iter().zip(claims) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => {
-                    self.under_way.add(delivery.claimed.delivery());
-                    self.spawn(*delivery);
+                    if room.slots > 0 {
+                        self.under_way.add(delivery.claimed.delivery());
+                        self.spawn(*delivery);
+                    } else {
+                        self.begin(*delivery, room.bytes_ahead);
+                    }
                     cycle.started += 1;
                     continue;
                 }
@@ -261,7 +301,7 @@ impl EmbeddedWorker {
                     self.look_again(key);
                 }
             }
-            self.slots.give_back(key, 1);
+            self.return_room(key, *room);
         }
     }
 

@@ -10,7 +10,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::schedule::{Ask, DueRow, DueRows};
 
-use super::slots::Key;
+use super::slots::{Key, Room};
 
 /// How often a limited webhook is looked at when none of its rows is due: its limit may end.
 const STEP_EVERY: Millis = Millis::from_seconds(1);
@@ -50,7 +50,7 @@ impl Flows {
     /// Which rows to read, retries first, so that deliveries of a receiver that is down are exhausted and its owner is
     /// notified. They need credit, so they leave slots to the others; under a maximum of the webhook, [`Flows::grant`] decides
     /// by what was found. `None` if no row is due.
-    pub(super) fn asks(&self, webhook: &Webhook, room: usize, now: Timestamp) -> Option<Vec<Ask>> {
+    pub(super) fn asks(&self, webhook: &Webhook, room: Room, now: Timestamp) -> Option<Vec<Ask>> {
         self.with(webhook, now, |entry| {
             if entry.next_row_at > now {
                 return None;
@@ -58,14 +58,14 @@ impl Flows {
             // Rows that are stored from here on are noted while those before are read.
             entry.next_row_at = NEVER;
             let opened_at = entry.flow.limiter().opened_at;
-            let mut asks = vec![Ask::all(AttemptKind::Retry, room)];
+            let mut asks = vec![Ask::all(AttemptKind::Retry, 0)];
             if entry.flow.limiter().limited || opened_at == Timestamp::ZERO {
-                asks.push(Ask::all(AttemptKind::First, room));
+                asks.push(Ask::all(AttemptKind::First, 0));
             } else {
                 // Those that were due before the limit ended still need credit. Later ones must not wait behind them.
                 let (old, new) = (
-                    Ask::all(AttemptKind::First, room),
-                    Ask::all(AttemptKind::First, room),
+                    Ask::all(AttemptKind::First, 0),
+                    Ask::all(AttemptKind::First, 0),
                 );
                 asks.push(Ask {
                     until: opened_at,
@@ -81,7 +81,7 @@ impl Flows {
                     entry
                         .flow
                         .available(ask.kind, sample_of(ask, now), &entry.limits, now);
-                ask.limit = available.min(room);
+                ask.limit = available.min(entry.space(ask, room, now));
             }
             Some(asks)
         })
@@ -93,7 +93,7 @@ impl Flows {
         webhook: &Webhook,
         asks: &[Ask],
         found: Vec<DueRows>,
-        mut room: usize,
+        mut room: Room,
         now: Timestamp,
     ) -> Granted {
         self.with(webhook, now, |entry| {
@@ -103,9 +103,10 @@ impl Flows {
                 found.sort_by_key(|(_, found)| oldest(found));
             }
             for (ask, mut found) in found {
-                let fits = found.rows.len().min(room);
+                let space = entry.space(ask, room, now);
+                let fits = found.rows.len().min(space);
                 // One more has a slot, and only lacks credit.
-                let lacks_credit = room > fits && found.next_at.is_some_and(|at| at <= now);
+                let lacks_credit = space > fits && found.next_at.is_some_and(|at| at <= now);
                 let wanted = fits + usize::from(lacks_credit);
                 let due_at = sample_of(ask, now);
                 let allowed = entry
@@ -117,7 +118,7 @@ impl Flows {
                     .map(|row| row.next_retry_at);
                 let left_at = left_at.or(found.next_at);
                 found.rows.truncate(allowed.min(fits));
-                room -= found.rows.len();
+                room = room.without(found.rows.len());
                 granted.rows.extend(found.rows);
                 let Some(left_at) = left_at else { continue };
                 entry.next_row_at = entry.next_row_at.min(left_at);
@@ -126,7 +127,11 @@ impl Flows {
                 }
                 let ready_at = entry.flow.ready_at(ask.kind, due_at, &entry.limits, now);
                 let begins_at = left_at.max(ready_at);
-                granted.lacks_slots |= begins_at <= now;
+                if begins_at <= now {
+                    granted.lacks_slots = true;
+                    // What is claimed ahead would take the next slots.
+                    room.ahead = 0;
+                }
                 granted.plan(begins_at, now);
             }
             granted.change = entry.step(&waiting, now);
@@ -140,6 +145,15 @@ impl Flows {
     /// Whether a row is due, as far as is known.
     pub(super) fn is_row_due(&self, webhook: &Webhook, now: Timestamp) -> bool {
         self.with(webhook, now, |entry| entry.next_row_at <= now)
+    }
+
+    /// Whether first attempts that are due now need no credit.
+    pub(super) fn is_free(&self, webhook: &Webhook, now: Timestamp) -> bool {
+        self.with(webhook, now, |entry| {
+            !entry
+                .flow
+                .needs_credit(AttemptKind::First, now, &entry.limits)
+        })
     }
 
     /// When the limiter should be asked to step; `None` if the webhook is not limited.
@@ -278,6 +292,16 @@ impl Flows {
 }
 
 impl Entry {
+    /// How many rows of an ask may be claimed. Those that need credit are not claimed ahead: they have to begin when they get it.
+    fn space(&self, ask: &Ask, room: Room, now: Timestamp) -> usize {
+        let due_at = sample_of(ask, now);
+        if self.flow.needs_credit(ask.kind, due_at, &self.limits) {
+            room.slots
+        } else {
+            room.all()
+        }
+    }
+
     fn step(&mut self, waiting: &Waiting, now: Timestamp) -> Option<Change> {
         self.stepped_at = now;
         self.flow.step(waiting, &self.limits, now)

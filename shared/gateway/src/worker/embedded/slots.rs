@@ -1,9 +1,11 @@
 //! The slots of attempts in flight, per webhook and in total, and the claimed deliveries that wait for one.
 //!
 //! A new row is stored as claimed even if no slot is free right now, and waits here. Storing it as free would need a second
-//! write to claim it, and a read to find it. Only rows that would wait long are stored as free.
+//! write to claim it, and a read to find it. Only rows that would wait long are stored as free. Of those, some are claimed ahead
+//! when their turn comes, and wait here as well: no slot is idle while the next rows are read and claimed.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem::take;
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -11,6 +13,43 @@ use postrider_domain::time::{Millis, Timestamp};
 use tokio::sync::Notify;
 
 pub(super) type Key = (TenantId, WebhookId);
+
+/// How many rows of a webhook in the store may be claimed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Taken slots.
+    pub(super) slots: usize,
+    /// Rows that may be claimed before a slot is free for them.
+    pub(super) ahead: usize,
+    /// The length that the body of each of those is taken to have.
+    pub(super) bytes_ahead: usize,
+}
+
+impl Room {
+    pub(super) const fn all(self) -> usize {
+        self.slots + self.ahead
+    }
+
+    /// What is left once this many rows are claimed, those with a slot first.
+    pub(super) fn without(self, claimed: usize) -> Self {
+        let slots = claimed.min(self.slots);
+        Self {
+            slots: self.slots - slots,
+            ahead: self.ahead.saturating_sub(claimed - slots),
+            ..self
+        }
+    }
+
+    /// The room that a claimed row takes: the first ones have a slot.
+    pub(super) fn of_row(self, number: usize) -> Self {
+        let slots = usize::from(number < self.slots);
+        Self {
+            slots,
+            ahead: 1 - slots,
+            ..self
+        }
+    }
+}
 
 /// One webhook may take at most this fraction (one eighth) of the free slots. The more receivers hang, the fewer slots the
 /// next one gets, so that dozens of them still leave room for a healthy one.
@@ -24,6 +63,8 @@ const MAX_WAIT: Millis = Millis::from_seconds(1);
 const STALLED_AFTER: Millis = Millis::new(100);
 /// From this many waiting deliveries on, publishers are slowed down.
 const CROWDED: usize = 1024;
+/// How many deliveries may wait here for rows to be claimed ahead: not so many that publishers are slowed down.
+const MAX_AHEAD: usize = CROWDED / 2;
 /// For so long, what waits for slow receivers is not counted again: with thousands of webhooks the count takes longer than all
 /// else that a publisher does.
 const COUNTED_FOR: Millis = Millis::new(10);
@@ -48,7 +89,7 @@ struct Counts<T> {
     /// Deliveries without a slot whose results are not written yet, and the length of their bodies.
     unwritten: usize,
     unwritten_bytes: usize,
-    /// Rows that are being stored, and will begin or wait here afterwards.
+    /// Rows that are being stored or claimed, and will begin or wait here afterwards.
     promised: usize,
     ready: usize,
     /// The length of the bodies that are promised or ready.
@@ -78,6 +119,9 @@ struct Webhook<T> {
     /// When the last delivery began that was promised.
     begun_at: Timestamp,
     has_turn: bool,
+    /// Attempts that have ended since rows in the store were last looked for, and the length of their bodies.
+    ended: usize,
+    ended_bytes: usize,
 }
 
 /// A delivery that waits for a slot.
@@ -118,6 +162,8 @@ impl<T> Default for Webhook<T> {
             ready: VecDeque::new(),
             begun_at: Timestamp::ZERO,
             has_turn: false,
+            ended: 0,
+            ended_bytes: 0,
         }
     }
 }
@@ -145,13 +191,22 @@ impl<T> Counts<T> {
         self.next_turn += 1;
     }
 
+    fn return_slot(&mut self, key: &Key) {
+        self.total = self.total.saturating_sub(1);
+        if let Some(webhook) = self.by_webhook.get_mut(key) {
+            webhook.in_flight = webhook.in_flight.saturating_sub(1);
+        }
+    }
+
     fn take(&mut self, key: Key, slots: usize) {
         self.total += slots;
         self.by_webhook.entry(key).or_default().in_flight += slots;
     }
 
+    /// Of a webhook with rows in the store, it is remembered how many attempts end.
     fn forget_unused(&mut self, key: &Key) {
-        if self.by_webhook.get(key).is_some_and(Webhook::is_unused) {
+        let is_unused = self.by_webhook.get(key).is_some_and(Webhook::is_unused);
+        if is_unused && !self.backlog.contains_key(key) {
             self.by_webhook.remove(key);
         }
     }
@@ -230,6 +285,33 @@ impl<T> Slots<T> {
         true
     }
 
+    /// How many rows in the store may be claimed before a slot is free for them, and how long a body of theirs is likely to be. As
+    /// many as have ended since the last look, so they begin soon. Each has to [begin](Self::begin), or its promise has to be
+    /// [withdrawn](Self::withdraw).
+    pub(super) fn promise_ahead(&self, key: &Key, most: Option<u32>) -> (usize, usize) {
+        let counts = &mut *self.counts.lock();
+        // When slots are scarce, the next one is another webhook's.
+        let are_scarce = self.max_total.saturating_sub(counts.total) < SHARE_OF_REST;
+        let at_most = MAX_AHEAD.saturating_sub(counts.ready + counts.promised);
+        let bytes_left = MAX_READY_BYTES.saturating_sub(counts.bytes);
+        let Some(webhook) = counts.by_webhook.get_mut(key) else {
+            return (0, 0);
+        };
+        let (ended, ended_bytes) = (take(&mut webhook.ended), take(&mut webhook.ended_bytes));
+        if counts.closed || are_scarce || ended == 0 {
+            return (0, 0);
+        }
+        let bytes = ended_bytes / ended;
+        let waiting = webhook.ready.len() + webhook.promised;
+        let ahead = ended.min(webhook.in_flight).saturating_sub(waiting);
+        let ahead = ahead.min(at_most).min(bytes_left / bytes.max(1));
+        webhook.most = most;
+        webhook.promised += ahead;
+        counts.promised += ahead;
+        counts.bytes += ahead * bytes;
+        (ahead, bytes)
+    }
+
     pub(super) fn withdraw(&self, key: &Key, bytes: usize) {
         let mut counts = self.counts.lock();
         counts.keep_promise(key, bytes);
@@ -238,10 +320,16 @@ impl<T> Slots<T> {
         self.tell_if_idle(&counts);
     }
 
-    /// Takes a slot for a promised delivery and returns it, or lets it wait for one.
-    pub(super) fn begin(&self, key: &Key, item: T, bytes: usize, now: Timestamp) -> Option<T> {
+    /// Takes a slot for a delivery that was promised with a body of this length and returns it, or lets it wait for one.
+    pub(super) fn begin(
+        &self,
+        key: &Key,
+        item: T,
+        (promised, bytes): (usize, usize),
+        now: Timestamp,
+    ) -> Option<T> {
         let mut counts = self.counts.lock();
-        counts.keep_promise(key, bytes);
+        counts.keep_promise(key, promised);
         let most = counts.by_webhook.get(key).and_then(|known| known.most);
         if self.room(&counts, key, most) > 0 && nothing_ready(&counts, key) {
             counts.take(key.clone(), 1);
@@ -358,6 +446,11 @@ impl<T> Slots<T> {
         let left = self.max_total.saturating_sub(counts.total);
         let share = left.div_ceil(sharers.max(1));
         let taken = share.min(self.room(&counts, &key, most));
+        if !counts.backlog.contains_key(&key)
+            && let Some(webhook) = counts.by_webhook.get_mut(&key)
+        {
+            (webhook.ended, webhook.ended_bytes) = (0, 0);
+        }
         if taken == 0 {
             counts.queue(key);
             return 0;
@@ -383,9 +476,12 @@ impl<T> Slots<T> {
 
     /// Returns unused slots.
     pub(super) fn give_back(&self, key: &Key, unused: usize) {
+        let mut counts = self.counts.lock();
         for _ in 0..unused {
-            self.finished(key);
+            counts.return_slot(key);
         }
+        counts.forget_unused(key);
+        self.tell_if_idle(&counts);
     }
 
     /// The webhook has due rows that only wait for a slot.
@@ -393,12 +489,14 @@ impl<T> Slots<T> {
         self.counts.lock().queue(key.clone());
     }
 
-    /// Returns one slot. The result says whether rows in the store wait for it.
-    pub(super) fn finished(&self, key: &Key) -> bool {
+    /// Returns the slot of an attempt that has ended, with a body of this length. The result says whether rows in the store wait
+    /// for it.
+    pub(super) fn finished(&self, key: &Key, bytes: usize) -> bool {
         let mut counts = self.counts.lock();
-        counts.total = counts.total.saturating_sub(1);
+        counts.return_slot(key);
         if let Some(webhook) = counts.by_webhook.get_mut(key) {
-            webhook.in_flight = webhook.in_flight.saturating_sub(1);
+            webhook.ended += 1;
+            webhook.ended_bytes = webhook.ended_bytes.saturating_add(bytes);
         }
         counts.forget_unused(key);
         self.tell_if_idle(&counts);
@@ -447,7 +545,9 @@ impl<T> Slots<T> {
 
     /// The webhook has no due row that could start.
     pub(super) fn clear_backlog(&self, key: &Key) {
-        self.counts.lock().backlog.remove(key);
+        let mut counts = self.counts.lock();
+        counts.backlog.remove(key);
+        counts.forget_unused(key);
     }
 
     pub(super) fn has_backlog(&self) -> bool {

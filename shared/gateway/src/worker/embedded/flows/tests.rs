@@ -29,6 +29,18 @@ fn a_webhook_that_was_resumed_long_ago_is_not_limited_after_a_lull() {
     assert!(Flows::default().may_begin(&webhook, after(600)));
 }
 
+fn slots(slots: usize) -> Room {
+    room(slots, 0)
+}
+
+fn room(slots: usize, ahead: usize) -> Room {
+    Room {
+        slots,
+        ahead,
+        bytes_ahead: 0,
+    }
+}
+
 fn capped() -> Webhook {
     let mut webhook = webhook(&TenantId::default(), 1);
     webhook.settings.max_rate = Some(5);
@@ -56,12 +68,12 @@ fn under_a_maximum_the_oldest_row_goes_first_whatever_its_kind() {
     let webhook = capped();
     for (retry, first) in [(1, 2), (2, 1)] {
         let (flows, now) = (Flows::default(), after(10));
-        let asks = flows.asks(&webhook, 8, now).unwrap();
+        let asks = flows.asks(&webhook, slots(8), now).unwrap();
         let rows = asks.iter().map(|ask| match ask.kind {
             AttemptKind::Retry => found(&webhook, ask.kind, after(retry)),
             AttemptKind::First => found(&webhook, ask.kind, after(first)),
         });
-        let granted = flows.grant(&webhook, &asks, rows.collect(), 8, now);
+        let granted = flows.grant(&webhook, &asks, rows.collect(), slots(8), now);
         let begun: Vec<_> = granted.rows.iter().map(|row| row.is_retry).collect();
         assert_eq!(begun, [retry < first], "there is credit for one");
     }
@@ -97,7 +109,7 @@ fn nothing(asks: &[Ask]) -> Vec<DueRows> {
 #[test]
 fn first_attempts_from_before_and_after_the_end_of_a_limit_are_read_apart() {
     let (flows, webhook) = opened();
-    let asks = flows.asks(&webhook, 8, after(OPENED)).unwrap();
+    let asks = flows.asks(&webhook, slots(8), after(OPENED)).unwrap();
     let [retries, old, new] = &asks[..] else {
         panic!("{asks:?}");
     };
@@ -117,7 +129,7 @@ fn first_attempts_from_before_and_after_the_end_of_a_limit_are_read_apart() {
 fn a_webhook_that_was_never_limited_or_still_is_has_its_first_attempts_read_at_once() {
     let tenant = TenantId::default();
     for webhook in [webhook(&tenant, 1), resumed(WebhookStatus::Paused, NOW)] {
-        let asks = Flows::default().asks(&webhook, 8, after(1)).unwrap();
+        let asks = Flows::default().asks(&webhook, slots(8), after(1)).unwrap();
         let kinds: Vec<_> = asks.iter().map(|ask| ask.kind).collect();
         assert_eq!(kinds, [AttemptKind::Retry, AttemptKind::First]);
         assert_eq!(asks[1].until, Ask::all(AttemptKind::First, 8).until);
@@ -133,7 +145,7 @@ fn rises(kind: AttemptKind, every: Millis, room: usize, next_at: Option<Timestam
     while now < after(60) {
         now = now.plus(every);
         flows.forget_rows(&key(&webhook));
-        let asks = flows.asks(&webhook, room, now).unwrap();
+        let asks = flows.asks(&webhook, slots(room), now).unwrap();
         let rows = |ask: &Ask| match ask.limit {
             _ if ask.kind != kind => DueRows::default(),
             0 => DueRows {
@@ -145,7 +157,13 @@ fn rises(kind: AttemptKind, every: Millis, room: usize, next_at: Option<Timestam
                 next_at,
             },
         };
-        let granted = flows.grant(&webhook, &asks, asks.iter().map(rows).collect(), room, now);
+        let granted = flows.grant(
+            &webhook,
+            &asks,
+            asks.iter().map(rows).collect(),
+            slots(room),
+            now,
+        );
         if let Some(change) = granted.change {
             return matches!(change, Change::Raised(_));
         }
@@ -181,17 +199,78 @@ fn a_limited_webhook_gets_faster_only_while_rows_wait_for_credit_alone() {
 fn no_more_rows_begin_than_slots_were_taken() {
     let (flows, webhook) = (Flows::default(), webhook(&TenantId::default(), 1));
     let now = after(10);
-    let asks = flows.asks(&webhook, 2, now).unwrap();
+    let asks = flows.asks(&webhook, slots(2), now).unwrap();
     let rows = asks.iter().map(|ask| DueRows {
         rows: vec![found(&webhook, ask.kind, NOW).rows.remove(0); ask.limit],
         next_at: None,
     });
-    let granted = flows.grant(&webhook, &asks, rows.collect(), 2, now);
+    let granted = flows.grant(&webhook, &asks, rows.collect(), slots(2), now);
     let kinds: Vec<_> = granted.rows.iter().map(|row| row.is_retry).collect();
     assert_eq!(kinds, [true, false]);
     assert!(granted.lacks_slots);
     assert_eq!(granted.next_at, None, "a returned slot wakes the loop");
     assert!(flows.is_row_due(&webhook, now));
+}
+
+/// How many rows of a kind are claimed with two slots and room for three ahead.
+fn claimed(flows: &Flows, webhook: &Webhook, kind: AttemptKind, now: Timestamp) -> usize {
+    let room = room(2, 3);
+    let asks = flows.asks(webhook, room, now).unwrap();
+    let rows = asks.iter().map(|ask| DueRows {
+        rows: vec![
+            found(webhook, kind, NOW).rows.remove(0);
+            if ask.kind == kind { ask.limit } else { 0 }
+        ],
+        next_at: None,
+    });
+    let granted = flows.grant(webhook, &asks, rows.collect(), room, now);
+    assert!(granted.rows.len() <= room.all());
+    granted.rows.len()
+}
+
+#[test]
+fn rows_are_claimed_ahead_of_slots_only_if_they_need_no_credit() {
+    use AttemptKind::{First, Retry};
+    let tenant = TenantId::default();
+    let mut fast = webhook(&tenant, 1);
+    fast.settings.retry_rate = 10_000;
+    let mut capped = webhook(&tenant, 1);
+    capped.settings.max_rate = Some(10_000);
+    let mut limited = resumed(WebhookStatus::Paused, NOW);
+    limited.settings.retry_rate = 10_000;
+    for (webhook, kind, expected) in [
+        (&fast, First, 5),
+        (&fast, Retry, 2),
+        (&capped, First, 2),
+        (&limited, First, 1),
+    ] {
+        let flows = Flows::default();
+        flows.may_begin(webhook, NOW);
+        assert_eq!(
+            claimed(&flows, webhook, kind, after(10)),
+            expected,
+            "{kind:?}"
+        );
+    }
+}
+
+/// It has credit. Otherwise a long backlog of first attempts would keep all slots.
+#[test]
+fn nothing_is_claimed_ahead_while_a_retry_waits_for_a_slot() {
+    let (flows, webhook) = (Flows::default(), webhook(&TenantId::default(), 1));
+    let room = room(0, 3);
+    let look = |retry_at| {
+        flows.forget_rows(&key(&webhook));
+        let asks = flows.asks(&webhook, room, after(10)).unwrap();
+        let rows = asks.iter().map(|ask| DueRows {
+            rows: vec![found(&webhook, ask.kind, NOW).rows.remove(0); ask.limit],
+            next_at: (ask.kind == AttemptKind::Retry).then_some(retry_at),
+        });
+        let granted = flows.grant(&webhook, &asks, rows.collect(), room, after(10));
+        granted.rows.len()
+    };
+    assert_eq!(look(after(10)), 0);
+    assert_eq!(look(after(11)), 3, "it is not due");
 }
 
 #[test]
@@ -200,12 +279,12 @@ fn the_limit_of_a_webhook_does_not_end_while_rows_wait() {
         let (flows, webhook) = (Flows::default(), resumed(WebhookStatus::Paused, NOW));
         for second in 0..2 * OPENED {
             flows.forget_rows(&key(&webhook));
-            let asks = flows.asks(&webhook, 8, after(second)).unwrap();
+            let asks = flows.asks(&webhook, slots(8), after(second)).unwrap();
             let rows = asks.iter().map(|ask| DueRows {
                 rows: vec![],
                 next_at: (ask.kind == kind).then_some(NOW),
             });
-            flows.grant(&webhook, &asks, rows.collect(), 8, after(second));
+            flows.grant(&webhook, &asks, rows.collect(), slots(8), after(second));
         }
         assert!(flows.status(&webhook).limited, "{kind:?}");
     }
@@ -215,11 +294,11 @@ fn the_limit_of_a_webhook_does_not_end_while_rows_wait() {
 fn a_webhook_is_looked_at_again_when_its_next_row_is_due() {
     let (flows, webhook) = (Flows::default(), webhook(&TenantId::default(), 1));
     assert!(flows.is_row_due(&webhook, NOW), "unknown");
-    let asks = flows.asks(&webhook, 8, NOW).unwrap();
-    flows.grant(&webhook, &asks, nothing(&asks), 8, NOW);
+    let asks = flows.asks(&webhook, slots(8), NOW).unwrap();
+    flows.grant(&webhook, &asks, nothing(&asks), slots(8), NOW);
     assert!(!flows.is_row_due(&webhook, after(3600)));
     assert_eq!(flows.step(&webhook, NOW).next_at, None);
-    assert!(flows.asks(&webhook, 8, NOW).is_none());
+    assert!(flows.asks(&webhook, slots(8), NOW).is_none());
     flows.note_stored(&key(&webhook), after(5));
     assert!(!flows.is_row_due(&webhook, after(4)));
     assert!(flows.is_row_due(&webhook, after(5)));
@@ -270,7 +349,7 @@ fn a_webhook_that_is_not_called_is_forgotten_after_two_minutes() {
 /// Credit for retries, as far as it is left.
 fn retries(flows: &Flows, webhook: &Webhook, now: Timestamp) -> usize {
     flows.forget_rows(&key(webhook));
-    let asks = flows.asks(webhook, 100, now).unwrap();
+    let asks = flows.asks(webhook, slots(100), now).unwrap();
     let rows = asks.iter().map(|ask| match ask.kind {
         AttemptKind::Retry => DueRows {
             rows: vec![found(webhook, ask.kind, now).rows.remove(0); ask.limit],
@@ -278,7 +357,7 @@ fn retries(flows: &Flows, webhook: &Webhook, now: Timestamp) -> usize {
         },
         AttemptKind::First => DueRows::default(),
     });
-    let granted = flows.grant(webhook, &asks, rows.collect(), 100, now);
+    let granted = flows.grant(webhook, &asks, rows.collect(), slots(100), now);
     granted.rows.len()
 }
 
