@@ -18,6 +18,8 @@ NEEDED = {STORED["key"], STORED["webhook"], *(named["id"] for named in STORED["p
 ADDRESS = re.compile(r"\s*https?:[/\\]*(?:[^/\\?#]*@)?[\[\]0-9a-fx.:]+(?=[/\\?#]|$)", re.IGNORECASE)
 # Replaces the whole host where names could resolve; no name below `.example` does.
 HOST = ADDRESS if os.environ["SCHEMA_NAMES"] == "Any" else re.compile(r"\s*https?:[/\\]*[^/\\?#]*", re.IGNORECASE)
+# An emulator takes longer than a function may for a hundred events, each of which goes to all generated webhooks.
+LARGEST_BATCH = 100 if os.environ["SCHEMA_NAMES"] == "Any" else 5
 # Operations whose `filter` is an event pattern. The document does not describe that language, so a request gets this one.
 FILTERED = {"POST /v1/webhooks", "PATCH /v1/webhooks/{id}", "POST /v1/filters/test"}
 FILTER = {"status": ["open", {"prefix": "re"}]}
@@ -55,6 +57,8 @@ def before_call(context, case, kwargs):
             body = {**body, "filter": FILTER}
         if label in TEMPLATED and body.get("template"):
             body = {**body, "template": TEMPLATE}
+        if label == "POST /v1/events" and isinstance(body.get("events"), list):
+            body = {**body, "events": body["events"][:LARGEST_BATCH]}
         if label == "PUT /v1/event-types/{name}" and body.get("schema"):
             body = {**body, "schema": {"type": "object"}}
         case.path_parameters.update(STORED["parameters"].get(label, {}))

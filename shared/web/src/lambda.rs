@@ -3,7 +3,12 @@
 //! `lambda_http` panics on an event that it cannot turn into a request, and after a panic the next caller waits for a
 //! cold start. So everything a caller controls is sanitised first.
 
+use std::time::Duration;
+
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
 use http::HeaderMap;
 use http::header::{HOST, HeaderName};
@@ -15,9 +20,13 @@ use lambda_http::{Adapter, Error, LambdaEvent, lambda_runtime};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::Url;
 
+use crate::problem::{Code, Problem};
+
 /// More than API Gateway accepts in total, and far less than makes a URI too long even if fully escaped.
 /// <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>
 const MAX_PART_BYTES: usize = 12 * 1024;
+/// The functions end after 29 s. The caller would get a 502 without a reason, and the next one would wait for a cold start.
+const LONGEST: Duration = Duration::from_secs(28);
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Not allowed in the query of a URI.
 const NOT_IN_A_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
@@ -29,7 +38,22 @@ pub async fn run(router: Router) -> Result<(), Error> {
         payload: sanitized(event.payload),
         ..event
     };
-    lambda_runtime::run(Adapter::from(router).map_request(sanitize)).await
+    lambda_runtime::run(Adapter::from(in_time(router)).map_request(sanitize)).await
+}
+
+/// Answers 503 in time if a request takes too long.
+fn in_time(router: Router) -> Router {
+    router.layer(from_fn(async |request: Request, next: Next| -> Response {
+        let response = tokio::time::timeout(LONGEST, next.run(request)).await;
+        response.unwrap_or_else(|_| {
+            tracing::warn!(
+                event = "api.too_slow",
+                "answered 503: the request took longer than 28 s"
+            );
+            let detail = "the request took longer than 28 s; repeat it with the same `Idempotency-Key`, and split a batch of events";
+            Problem::new(Code::Unavailable, detail).into_response()
+        })
+    }))
 }
 
 /// The event, with everything that cannot become part of a request fixed or removed.
@@ -93,7 +117,23 @@ fn fix_body(event: &mut ApiGatewayV2httpRequest) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
+    use axum::routing::get;
     use serde_json::{Value, json};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_takes_too_long_is_answered_before_the_function_ends() {
+        let router = Router::new()
+            .route("/quick", get(async || "done"))
+            .route("/slow", get(std::future::pending::<()>));
+        let ends_after = Duration::from_secs(29);
+        for (path, expected) in [("/quick", 200), ("/slow", 503)] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            let answer = in_time(router.clone()).oneshot(request);
+            let answered = tokio::time::timeout(ends_after, answer).await;
+            assert_eq!(answered.unwrap().unwrap().status(), expected, "{path}");
+        }
+    }
 
     const SAMPLE: &str = include_str!("../../../infra/events/receiver.json");
 
