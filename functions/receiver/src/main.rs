@@ -27,5 +27,5 @@ async fn main() -> Result<(), Error> {
 }
 
 async fn wrap(request: Request, next: Next) -> Response {
-    traced(next.run(request)).await
+    traced(lambda::in_time(next.run(request))).await
 }

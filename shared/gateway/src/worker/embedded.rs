@@ -277,6 +277,7 @@ impl EmbeddedWorker {
             delivery: Some(row.id),
             bytes: delivery.event.body.len(),
             is_returned: false,
+            taken_at: self.ports.clock.now(),
         }
     }
 
@@ -419,6 +420,7 @@ impl EmbeddedWorker {
             delivery: None,
             bytes: 0,
             is_returned: false,
+            taken_at: now,
         };
         self.run_task(async move {
             let probe = worker.attempts.probe(&tenant, webhook);
@@ -440,8 +442,9 @@ impl EmbeddedWorker {
         self.note(key, self.ports.clock.now());
     }
 
-    fn give_back(&self, key: &Key, bytes: usize) {
-        if self.slots.finished(key, bytes) {
+    fn give_back(&self, slot: &Slot) {
+        let took = self.ports.clock.now().since(slot.taken_at);
+        if self.slots.finished(&slot.key, slot.bytes, took) {
             self.wake.notify_one();
         }
     }
@@ -479,6 +482,7 @@ struct Slot {
     bytes: usize,
     /// Whether the slot was returned before the result is written.
     is_returned: bool,
+    taken_at: Timestamp,
 }
 
 impl Slot {
@@ -489,7 +493,7 @@ impl Slot {
             return;
         }
         self.is_returned = true;
-        self.worker.give_back(&self.key, self.bytes);
+        self.worker.give_back(self);
         self.worker.start_ready(Some(&self.key));
     }
 }
@@ -502,7 +506,7 @@ impl Drop for Slot {
         if self.is_returned {
             self.worker.slots.written(self.bytes);
         } else {
-            self.worker.give_back(&self.key, self.bytes);
+            self.worker.give_back(self);
         }
     }
 }

@@ -304,12 +304,12 @@ async fn all_rows_of_a_deleted_webhook_end_without_another_page_of_the_agenda() 
     }
 }
 
-/// Two of seven rows are delivered, two are under way with the only slots, and two are claimed ahead.
-async fn two_ahead() -> (Stage, Arc<EmbeddedWorker>, WebhookId, Vec<DeliveryId>) {
+/// Two of these rows are delivered, two are under way with the only slots, and two are claimed ahead.
+async fn two_ahead(rows: usize) -> (Stage, Arc<EmbeddedWorker>, WebhookId, Vec<DeliveryId>) {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     let mut ids = Vec::new();
-    for _ in 0..7 {
+    for _ in 0..rows {
         ids.push(stage.publish(webhook).await);
     }
     let settings = WorkerSettings {
@@ -320,15 +320,14 @@ async fn two_ahead() -> (Stage, Arc<EmbeddedWorker>, WebhookId, Vec<DeliveryId>)
     assert_eq!(worker.cycle().await.unwrap().started, 2, "none has ended");
     in_time(worker.idle()).await;
     stage.receiver.hold();
-    assert_eq!(stage.receiver.take_requests().len(), 2);
     assert_eq!(worker.cycle().await.unwrap().started, 4);
-    in_time(stage.receiver.received(2)).await;
+    in_time(stage.receiver.received(4)).await;
     (stage, worker, webhook, ids)
 }
 
 #[tokio::test]
 async fn as_many_rows_as_were_attempted_are_claimed_ahead_and_begin_when_slots_are_free() {
-    let (stage, worker, _, ids) = two_ahead().await;
+    let (stage, worker, _, ids) = two_ahead(7).await;
     assert_eq!(worker.cycle().await.unwrap().started, 0, "none has ended");
     for id in &ids[4..6] {
         let row = stage.row(*id).await;
@@ -346,7 +345,7 @@ async fn as_many_rows_as_were_attempted_are_claimed_ahead_and_begin_when_slots_a
 
 #[tokio::test]
 async fn rows_that_were_claimed_ahead_are_free_again_if_their_webhook_is_paused() {
-    let (stage, worker, webhook, ids) = two_ahead().await;
+    let (stage, worker, webhook, ids) = two_ahead(7).await;
     let manage = &stage.gateway.manage;
     manage.pause(&tenant(), webhook).await.unwrap();
     // Longer than the worker's cache of webhooks is fresh.
@@ -366,7 +365,7 @@ async fn rows_that_were_claimed_ahead_are_free_again_if_their_webhook_is_paused(
 /// Its claims are refused, because the cache does not know yet that it is paused.
 #[tokio::test]
 async fn room_for_rows_that_cannot_be_claimed_is_returned() {
-    let (stage, worker, webhook, _) = two_ahead().await;
+    let (stage, worker, webhook, _) = two_ahead(10).await;
     stage.receiver.open();
     in_time(worker.idle()).await;
     pause(&stage, webhook).await;

@@ -26,7 +26,7 @@ const AFTER_ERROR: Millis = Millis::from_seconds(1);
 /// A row to claim.
 struct Picked {
     wanted: Wanted,
-    /// Its slot, unless it is claimed ahead.
+    /// Its slot, or its place ahead.
     room: Room,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Refill {
 }
 
 impl EmbeddedWorker {
-    /// Takes due rows while slots are free and their webhooks' rates allow it: claims and starts them. An error with one
+    /// Takes due rows as far as there is room and their webhooks' rates allow it: claims and starts them. An error with one
     /// webhook's rows is logged and does not stop the others.
     ///
     /// # Errors

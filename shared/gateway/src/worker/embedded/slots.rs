@@ -2,7 +2,7 @@
 //!
 //! A new row is stored as claimed even if no slot is free right now, and waits here. Storing it as free would need a second
 //! write to claim it, and a read to find it. Only rows that would wait long are stored as free. Of those, some are claimed ahead
-//! when their turn comes, and wait here as well: no slot is idle while the next rows are read and claimed.
+//! when their turn comes, and wait here as well, so that slots are rarely idle while the next rows are read and claimed.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
@@ -21,7 +21,7 @@ pub(super) struct Room {
     pub(super) slots: usize,
     /// Rows that may be claimed before a slot is free for them.
     pub(super) ahead: usize,
-    /// The length that the body of each of those is taken to have.
+    /// The assumed length of each of their bodies.
     pub(super) bytes_ahead: usize,
 }
 
@@ -63,7 +63,7 @@ const MAX_WAIT: Millis = Millis::from_seconds(1);
 const STALLED_AFTER: Millis = Millis::new(100);
 /// From this many waiting deliveries on, publishers are slowed down.
 const CROWDED: usize = 1024;
-/// How many deliveries may wait here for rows to be claimed ahead: not so many that publishers are slowed down.
+/// Rows are claimed ahead only while fewer deliveries than this wait here, so that publishers are not slowed down for them.
 const MAX_AHEAD: usize = CROWDED / 2;
 /// For so long, what waits for slow receivers is not counted again: with thousands of webhooks the count takes longer than all
 /// else that a publisher does.
@@ -119,9 +119,17 @@ struct Webhook<T> {
     /// When the last delivery began that was promised.
     begun_at: Timestamp,
     has_turn: bool,
-    /// Attempts that have ended since rows in the store were last looked for, and the length of their bodies.
-    ended: usize,
-    ended_bytes: usize,
+    /// Since rows in the store were last looked for, and between the last two looks.
+    ended: Ended,
+    turned_over: Ended,
+}
+
+/// Attempts that have ended soon after they began.
+#[derive(Clone, Copy, Default)]
+struct Ended {
+    count: usize,
+    /// The length of their bodies.
+    bytes: usize,
 }
 
 /// A delivery that waits for a slot.
@@ -162,8 +170,8 @@ impl<T> Default for Webhook<T> {
             ready: VecDeque::new(),
             begun_at: Timestamp::ZERO,
             has_turn: false,
-            ended: 0,
-            ended_bytes: 0,
+            ended: Ended::default(),
+            turned_over: Ended::default(),
         }
     }
 }
@@ -184,6 +192,15 @@ impl<T> Webhook<T> {
 }
 
 impl<T> Counts<T> {
+    /// Lets a webhook without rows in the store wait for a slot. What has ended before says nothing about how soon those begin
+    /// that it gets now.
+    fn queue_first(&mut self, key: Key) {
+        if let Some(webhook) = self.by_webhook.get_mut(&key) {
+            webhook.ended = Ended::default();
+        }
+        self.queue(key);
+    }
+
     /// Lets a webhook wait for a slot, behind those that wait already.
     fn queue(&mut self, key: Key) {
         let turn = self.next_turn;
@@ -203,7 +220,7 @@ impl<T> Counts<T> {
         self.by_webhook.entry(key).or_default().in_flight += slots;
     }
 
-    /// Of a webhook with rows in the store, it is remembered how many attempts end.
+    /// A webhook with rows in the store is kept: its ended attempts are counted.
     fn forget_unused(&mut self, key: &Key) {
         let is_unused = self.by_webhook.get(key).is_some_and(Webhook::is_unused);
         if is_unused && !self.backlog.contains_key(key) {
@@ -274,7 +291,7 @@ impl<T> Slots<T> {
         }
         let may_begin = self.room(&counts, key, most) > 0 && nothing_ready(&counts, key);
         if !may_begin && !counts.has_room_to_wait(key, bytes, now) {
-            counts.queue(key.clone());
+            counts.queue_first(key.clone());
             return false;
         }
         counts.promised += 1;
@@ -285,27 +302,28 @@ impl<T> Slots<T> {
         true
     }
 
-    /// How many rows in the store may be claimed before a slot is free for them, and how long a body of theirs is likely to be. As
-    /// many as have ended since the last look, so they begin soon. Each has to [begin](Self::begin), or its promise has to be
+    /// How many rows in the store may be claimed before a slot is free for them, and the likely length of each body. Up to as many as
+    /// have ended between the last two looks, so that they begin soon. Each has to [begin](Self::begin), or its promise has to be
     /// [withdrawn](Self::withdraw).
     pub(super) fn promise_ahead(&self, key: &Key, most: Option<u32>) -> (usize, usize) {
         let counts = &mut *self.counts.lock();
-        // When slots are scarce, the next one is another webhook's.
-        let are_scarce = self.max_total.saturating_sub(counts.total) < SHARE_OF_REST;
+        let left = self.max_total.saturating_sub(counts.total);
         let at_most = MAX_AHEAD.saturating_sub(counts.ready + counts.promised);
         let bytes_left = MAX_READY_BYTES.saturating_sub(counts.bytes);
         let Some(webhook) = counts.by_webhook.get_mut(key) else {
             return (0, 0);
         };
-        let (ended, ended_bytes) = (take(&mut webhook.ended), take(&mut webhook.ended_bytes));
-        if counts.closed || are_scarce || ended == 0 {
+        webhook.most = most;
+        let ended = take(&mut webhook.turned_over);
+        // If it has more than its share, or slots are scarce, the next ones are other webhooks'.
+        let has_its_share = webhook.in_flight <= self.bound(left + webhook.in_flight, most);
+        if counts.closed || ended.count == 0 || left < SHARE_OF_REST || !has_its_share {
             return (0, 0);
         }
-        let bytes = ended_bytes / ended;
+        let bytes = ended.bytes / ended.count;
         let waiting = webhook.ready.len() + webhook.promised;
-        let ahead = ended.min(webhook.in_flight).saturating_sub(waiting);
+        let ahead = ended.count.min(webhook.in_flight).saturating_sub(waiting);
         let ahead = ahead.min(at_most).min(bytes_left / bytes.max(1));
-        webhook.most = most;
         webhook.promised += ahead;
         counts.promised += ahead;
         counts.bytes += ahead * bytes;
@@ -425,7 +443,7 @@ impl<T> Slots<T> {
             return false;
         }
         if self.room(&counts, &key, most) == 0 {
-            counts.queue(key);
+            counts.queue_first(key);
             return false;
         }
         counts.take(key, 1);
@@ -446,10 +464,10 @@ impl<T> Slots<T> {
         let left = self.max_total.saturating_sub(counts.total);
         let share = left.div_ceil(sharers.max(1));
         let taken = share.min(self.room(&counts, &key, most));
-        if !counts.backlog.contains_key(&key)
-            && let Some(webhook) = counts.by_webhook.get_mut(&key)
-        {
-            (webhook.ended, webhook.ended_bytes) = (0, 0);
+        let waited = counts.backlog.contains_key(&key);
+        if let Some(webhook) = counts.by_webhook.get_mut(&key) {
+            let ended = take(&mut webhook.ended);
+            webhook.turned_over = if waited { ended } else { Ended::default() };
         }
         if taken == 0 {
             counts.queue(key);
@@ -467,11 +485,15 @@ impl<T> Slots<T> {
             return 0;
         }
         let left = self.max_total.saturating_sub(counts.total);
+        let in_flight = counts.by_webhook.get(key).map_or(0, |one| one.in_flight);
+        self.bound(left, most).saturating_sub(in_flight).min(left)
+    }
+
+    /// How many attempts a webhook may have in flight if so many slots are left.
+    fn bound(&self, left: usize, most: Option<u32>) -> usize {
         let most = most.and_then(|most| usize::try_from(most).ok());
         let most = most.unwrap_or(usize::MAX).min(self.per_webhook);
-        let bound = most.min((left / SHARE_OF_REST).max(1));
-        let in_flight = counts.by_webhook.get(key).map_or(0, |one| one.in_flight);
-        bound.saturating_sub(in_flight).min(left)
+        most.min((left / SHARE_OF_REST).max(1))
     }
 
     /// Returns unused slots.
@@ -489,14 +511,16 @@ impl<T> Slots<T> {
         self.counts.lock().queue(key.clone());
     }
 
-    /// Returns the slot of an attempt that has ended, with a body of this length. The result says whether rows in the store wait
-    /// for it.
-    pub(super) fn finished(&self, key: &Key, bytes: usize) -> bool {
+    /// Returns the slot of an attempt that has ended after this time, with a body of this length. The result says whether rows in
+    /// the store wait for it.
+    pub(super) fn finished(&self, key: &Key, bytes: usize, took: Millis) -> bool {
         let mut counts = self.counts.lock();
         counts.return_slot(key);
-        if let Some(webhook) = counts.by_webhook.get_mut(key) {
-            webhook.ended += 1;
-            webhook.ended_bytes = webhook.ended_bytes.saturating_add(bytes);
+        if let Some(webhook) = counts.by_webhook.get_mut(key)
+            && took <= MAX_WAIT
+        {
+            webhook.ended.count += 1;
+            webhook.ended.bytes = webhook.ended.bytes.saturating_add(bytes);
         }
         counts.forget_unused(key);
         self.tell_if_idle(&counts);

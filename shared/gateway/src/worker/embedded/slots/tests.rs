@@ -3,6 +3,8 @@ use postrider_testkit::builders::NOW;
 
 use super::*;
 
+const QUICK: Millis = MAX_WAIT;
+
 fn webhook(n: u8) -> WebhookId {
     WebhookId::from_bytes([n; 16])
 }
@@ -41,7 +43,7 @@ fn a_new_row_does_not_overtake_waiting_rows() {
     let tenant = TenantId::default();
     assert!(slots.take(&tenant, webhook(1), None));
     assert!(!slots.take(&tenant, webhook(1), None));
-    assert!(slots.finished(&key(1), 0), "a row waits");
+    assert!(slots.finished(&key(1), 0, QUICK), "a row waits");
     assert!(
         !slots.take(&tenant, webhook(1), None),
         "the waiting row comes first"
@@ -78,7 +80,7 @@ fn webhooks_that_wait_for_a_slot_take_turns() {
         assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 0);
     }
     assert_eq!(slots.backlogs(), [key(9), key(1), key(2)]);
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert_eq!(slots.take_many(&tenant, webhook(9), None, 1), 1);
     slots.note_backlog(&key(9));
     assert_eq!(slots.backlogs(), [key(1), key(2), key(9)]);
@@ -123,7 +125,7 @@ fn turned_over(ended: usize, bytes: usize) -> Slots<u32> {
     assert_eq!(slots.promise_ahead(&key(1), None), (0, 0), "none has ended");
     slots.note_backlog(&key(1));
     for _ in 0..ended {
-        slots.finished(&key(1), bytes);
+        slots.finished(&key(1), bytes, QUICK);
     }
     assert_eq!(look(), ended);
     slots
@@ -138,11 +140,11 @@ fn as_many_rows_are_claimed_ahead_as_have_ended_since_the_last_look() {
     assert_eq!(slots.begin(&key(1), 2, (10, 15), NOW), None);
     slots.withdraw(&key(1), 10);
     assert_eq!(slots.counts.lock().bytes, 30);
-    slots.finished(&key(1), 10);
+    slots.finished(&key(1), 10, QUICK);
     assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(1));
     slots.note_backlog(&key(1));
-    slots.finished(&key(1), 10);
-    slots.finished(&key(1), 10);
+    slots.finished(&key(1), 10, QUICK);
+    slots.finished(&key(1), 10, QUICK);
     slots.take_many(&TenantId::default(), webhook(1), None, 1);
     let ahead = slots.promise_ahead(&key(1), None);
     assert_eq!(ahead, (2, 10), "three have ended, and one waits");
@@ -151,31 +153,60 @@ fn as_many_rows_are_claimed_ahead_as_have_ended_since_the_last_look() {
 #[test]
 fn no_more_rows_are_claimed_ahead_than_attempts_are_in_flight() {
     let slots = turned_over(4, 0);
-    slots.note_backlog(&key(1));
     slots.give_back(&key(1), 3);
-    for _ in 0..4 {
-        slots
-            .counts
-            .lock()
-            .by_webhook
-            .get_mut(&key(1))
-            .unwrap()
-            .ended += 1;
-    }
     assert_eq!(slots.promise_ahead(&key(1), None), (1, 0));
+}
+
+#[test]
+fn attempts_that_took_long_do_not_count() {
+    let (slots, tenant) = (Slots::<u32>::new(4, 100), TenantId::default());
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 4);
+    slots.note_backlog(&key(1));
+    slots.finished(&key(1), 0, QUICK.plus(Millis::new(1)));
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 1);
+    assert_eq!(slots.promise_ahead(&key(1), None), (0, 0));
 }
 
 #[test]
 fn what_ended_while_no_rows_were_left_in_the_store_says_nothing() {
     let (slots, tenant) = (Slots::<u32>::new(4, 100), TenantId::default());
-    for _ in 0..2 {
-        assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 4);
+    for taken in [4, 3] {
+        assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), taken);
         assert_eq!(slots.promise_ahead(&key(1), None), (0, 0));
         for _ in 0..3 {
-            slots.finished(&key(1), 0);
+            slots.finished(&key(1), 0, QUICK);
         }
-        slots.give_back(&key(1), 1);
     }
+    // The next row cannot wait here, and is the first one in the store.
+    for _ in 0..3 {
+        assert!(slots.take(&tenant, webhook(1), None));
+    }
+    assert!(!slots.take(&tenant, webhook(1), None));
+    slots.finished(&key(1), 0, QUICK);
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 1);
+    assert_eq!(slots.promise_ahead(&key(1), None), (1, 0), "one, not four");
+}
+
+#[test]
+fn a_new_row_that_is_left_in_the_store_says_nothing_about_what_ended_before() {
+    let (slots, tenant) = (Slots::<u32>::new(4, 100), TenantId::default());
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 4);
+    slots.finished(&key(1), 0, QUICK);
+    assert!(slots.take(&tenant, webhook(1), None));
+    assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW));
+    assert!(!slots.promise(&key(1), None, 1, NOW), "no room to wait");
+    slots.finished(&key(1), 0, QUICK);
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 1);
+    slots.withdraw(&key(1), MAX_READY_BYTES);
+    assert_eq!(slots.promise_ahead(&key(1), None), (1, 0), "one, not two");
+}
+
+#[test]
+fn nothing_is_claimed_ahead_for_a_webhook_with_more_than_its_share() {
+    let slots = turned_over(4, 0);
+    assert_eq!(slots.promise_ahead(&key(1), Some(3)), (0, 0));
+    let slots = turned_over(4, 0);
+    assert_eq!(slots.promise_ahead(&key(1), Some(4)), (4, 0));
 }
 
 #[test]
@@ -183,7 +214,7 @@ fn the_attempts_that_end_are_counted_while_rows_are_left_in_the_store() {
     let slots = turned_over(4, 0);
     slots.note_backlog(&key(1));
     for _ in 0..4 {
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
     }
     let known = || slots.counts.lock().by_webhook.len();
     assert_eq!(known(), 1);
@@ -197,7 +228,7 @@ fn a_webhooks_own_maximum_holds_for_rows_claimed_ahead() {
     let look = || slots.take_many(&tenant, webhook(1), Some(4), 1);
     assert_eq!(look(), 4);
     slots.note_backlog(&key(1));
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert_eq!(look(), 1);
     assert_eq!(slots.promise_ahead(&key(1), Some(4)), (1, 0));
     assert_eq!(slots.begin(&key(1), 1, (0, 0), NOW), None);
@@ -205,11 +236,16 @@ fn a_webhooks_own_maximum_holds_for_rows_claimed_ahead() {
 
 #[test]
 fn nothing_is_claimed_ahead_if_slots_are_scarce_or_the_worker_ends() {
+    let tenant = TenantId::default();
     for (free, expected) in [(SHARE_OF_REST - 1, 0), (SHARE_OF_REST, 1)] {
-        let slots = turned_over(1, 0);
-        for n in 0..100 - 4 - free {
+        let slots = Slots::<u32>::new(1, 100);
+        assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 1);
+        slots.note_backlog(&key(1));
+        slots.finished(&key(1), 0, QUICK);
+        assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 1);
+        for n in 0..100 - 1 - free {
             let other = webhook(u8::try_from(n).unwrap() + 2);
-            assert!(slots.take(&TenantId::default(), other, None));
+            assert!(slots.take(&tenant, other, None));
         }
         assert_eq!(slots.promise_ahead(&key(1), None).0, expected);
     }
@@ -234,7 +270,7 @@ fn rows_claimed_ahead_never_slow_down_publishers() {
         assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), MAX_AHEAD);
         slots.note_backlog(&key(n));
         for _ in 0..MAX_AHEAD {
-            slots.finished(&key(n), 0);
+            slots.finished(&key(n), 0, QUICK);
         }
         assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), MAX_AHEAD);
     }
@@ -258,10 +294,10 @@ fn a_promised_delivery_waits_for_a_slot_and_then_begins_in_order() {
         "no slot is free"
     );
     for n in [2, 3] {
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
         assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(n));
     }
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     let counts = slots.counts.lock();
     assert!(counts.is_idle() && counts.bytes == 0);
 }
@@ -275,10 +311,10 @@ fn a_slot_that_its_webhook_does_not_need_goes_to_the_next_in_turn() {
         assert_eq!(begun.is_some(), n == 1);
     }
     for n in [2, 3] {
-        slots.finished(&key(n - 1), 0);
+        slots.finished(&key(n - 1), 0, QUICK);
         assert_eq!(slots.next_ready(Some(&key(n - 1)), NOW), Some(n.into()));
     }
-    slots.finished(&key(3), 0);
+    slots.finished(&key(3), 0, QUICK);
     assert_eq!(slots.next_ready(Some(&key(3)), NOW), None);
 }
 
@@ -305,13 +341,13 @@ fn a_delivery_waits_here_for_a_second_at_most_while_others_begin() {
     let mut now = NOW;
     for _ in 0..9 {
         now = now.plus(STALLED_AFTER);
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
         assert!(slots.next_ready(Some(&key(1)), now).is_some());
         assert!(slots.promise(&key(1), None, 0, now));
         slots.begin(&key(1), 0, (0, 0), now);
     }
     now = now.plus(STALLED_AFTER).plus(Millis::new(1));
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     slots.next_ready(Some(&key(1)), now);
     assert!(!slots.promise(&key(1), None, 0, now));
 }
@@ -348,7 +384,7 @@ fn publishers_are_slowed_down_unless_only_slow_receivers_lag_behind() {
     }
     assert!(slots.is_crowded(NOW));
     assert!(!slots.is_crowded(NOW.plus(Millis::from_seconds(1))));
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     slots.next_ready(Some(&key(1)), NOW);
     assert!(!slots.is_crowded(NOW));
 }
@@ -411,7 +447,7 @@ fn a_webhook_without_attempts_takes_no_memory() {
     for _ in 0..2 {
         assert!(slots.take(&tenant, webhook(1), None));
     }
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert!(slots.take(&tenant, webhook(1), None));
     assert_eq!(
         slots.take_many(&tenant, webhook(1), None, 1),
@@ -440,17 +476,17 @@ fn a_webhook_has_one_turn_however_often_its_deliveries_wait() {
             assert_eq!(slots.begin(&key(1), n, (0, 0), NOW).is_some(), n == 1);
         }
         assert_eq!(turns(), 1, "{round}");
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
         assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(2));
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
     }
     for n in 1..=2 {
         assert!(slots.promise(&key(2), None, 0, NOW));
         slots.begin(&key(2), n, (0, 0), NOW);
     }
-    slots.finished(&key(2), 0);
+    slots.finished(&key(2), 0, QUICK);
     assert_eq!(slots.next_ready(None, NOW), Some(2));
-    slots.finished(&key(2), 0);
+    slots.finished(&key(2), 0, QUICK);
     assert_eq!((turns(), slots.counts.lock().by_webhook.len()), (0, 0));
 }
 
@@ -476,7 +512,7 @@ fn a_new_delivery_does_not_take_the_slot_that_another_waits_for() {
         assert!(slots.promise(&key(1), None, 0, NOW));
         slots.begin(&key(1), n, (0, 0), NOW);
     }
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert!(slots.promise(&key(1), None, 0, NOW));
     assert_eq!(slots.begin(&key(1), 3, (0, 0), NOW), None);
     let later = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
@@ -509,7 +545,7 @@ fn a_worker_is_idle_when_nothing_is_promised_in_flight_or_unwritten() {
     assert!(!is_idle());
     assert!(slots.promise(&key(1), None, 0, NOW));
     assert_eq!(slots.begin(&key(1), 2, (0, 0), NOW), None);
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert!(!is_idle(), "one waits");
     slots.close();
     assert!(is_idle(), "it does not begin any more");
@@ -524,7 +560,7 @@ fn the_count_of_what_waits_for_slow_receivers_is_kept_for_a_moment() {
     }
     let slow = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
     assert!(!slots.is_crowded(slow));
-    slots.finished(&key(1), 0);
+    slots.finished(&key(1), 0, QUICK);
     assert!(slots.next_ready(None, slow).is_some(), "it moves again");
     assert!(!slots.is_crowded(slow));
     assert!(slots.is_crowded(slow.plus(COUNTED_FOR)));
@@ -541,7 +577,7 @@ fn a_delivery_that_waited_takes_a_slot_of_its_webhook_and_of_all() {
     }
     for n in [1, 2, 2, 3, 3] {
         assert_eq!(slots.next_ready(None, NOW), None);
-        slots.finished(&key(n), 0);
+        slots.finished(&key(n), 0, QUICK);
         assert!(slots.next_ready(Some(&key(n)), NOW).is_some());
         assert!(!slots.take(&TenantId::default(), webhook(9), None));
     }
@@ -566,7 +602,7 @@ fn a_publisher_goes_on_as_soon_as_few_deliveries_wait() {
     let mut publisher = Box::pin(slots.thin(|| NOW));
     for _ in 0..100 {
         assert_eq!((&mut publisher).now_or_never(), None);
-        slots.finished(&key(1), 0);
+        slots.finished(&key(1), 0, QUICK);
         assert!(slots.next_ready(None, NOW).is_some());
     }
     assert_eq!(publisher.now_or_never(), Some(()));
