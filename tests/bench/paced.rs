@@ -9,13 +9,10 @@ use crate::plan::Plan;
 use crate::report::{Bar, Report};
 use crate::samples::Samples;
 use crate::scale::Scale;
-use crate::{disk, load, message};
+use crate::{disk, load};
 
 const OF: &str = "Accept at 1,000 per second, while delivering";
 const RATE: u64 = 1000;
-/// More events than the log has room for. A gateway that has run for a while writes over its log, and a sync takes less time than
-/// one of a file that grows.
-const FILL_LOG: u64 = 30_000;
 
 pub(crate) async fn measure(
     plan: &Plan,
@@ -27,7 +24,6 @@ pub(crate) async fn measure(
     let alone = disk_alone(plan, disk);
     let gateway = Gateway::start(disk).await;
     let webhooks = [gateway.webhook(&arrivals.url(0)).await];
-    fill_log(&gateway, &webhooks[0], arrivals).await;
     let published = load::paced(gateway.address(), &webhooks, RATE, plan.paced).await;
     let count = arrivals.wait(1, published.messages).await[0];
     let arrival = arrivals.latencies().await.swap_remove(0);
@@ -59,14 +55,6 @@ pub(crate) async fn measure(
     of.measurement("published → arrived, p50", arrival.p50_ms(), "ms");
     of.measurement("published → arrived, p99", arrival.p99_ms(), "ms");
     gateway.stop().await;
-    arrivals.forget().await;
-}
-
-async fn fill_log(gateway: &Gateway, webhook: &str, arrivals: &Arrivals) {
-    let webhook = webhook.to_owned();
-    let event = move |number| message::event(&webhook, number, message::now());
-    load::flat_out(gateway.address(), 0..FILL_LOG, event).await;
-    arrivals.wait(1, FILL_LOG).await;
     arrivals.forget().await;
 }
 

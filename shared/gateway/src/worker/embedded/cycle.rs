@@ -122,7 +122,9 @@ impl EmbeddedWorker {
         let snapshot = self.webhook_cache.recent(tenant, now).await?;
         let known = snapshot.get(*id);
         if known.is_some_and(|webhook| webhook.health.status.is_stopped()) {
-            return Ok(self.skip(key));
+            // Its rows wait until it is resumed.
+            self.slots.clear_backlog(key);
+            return Ok(Vec::new());
         }
         let may_begin = known.is_none_or(|webhook| self.flows.is_row_due(webhook, now));
         let room = if may_begin {
@@ -201,12 +203,6 @@ impl EmbeddedWorker {
             Some(_) => true,
             None => false,
         }
-    }
-
-    /// The rows of a stopped webhook wait until it is resumed.
-    fn skip(&self, key: &Key) -> Vec<Picked> {
-        self.slots.clear_backlog(key);
-        Vec::new()
     }
 
     async fn grant(&self, webhook: &Webhook, room: Room, now: Timestamp) -> Result<Granted> {
