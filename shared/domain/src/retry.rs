@@ -479,6 +479,13 @@ mod tests {
     }
 
     #[test]
+    fn the_middle_of_its_jitter_is_the_delay_of_the_schedule() {
+        let (base, longest) = (Millis::from_seconds(30), Millis::from_seconds(3600));
+        let delay = jittered(base, 2_000, Jitter::NONE, longest).get();
+        assert!((29_999..=30_000).contains(&delay), "{delay}");
+    }
+
+    #[test]
     fn six_attempts_of_the_gateway_profile_use_the_six_hour_delay() {
         let settings = RetrySettings {
             max_attempts: Some(6),
