@@ -1,7 +1,7 @@
 //! Which rows a drain attempts, what it tells the store, and when it gives its lease back. Time passes step by step: a test
 //! knows until when the drainer sleeps.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -33,7 +33,7 @@ use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 use postrider_ports::queue::{AttemptMessage, DrainMessage, QueueMessage};
 use postrider_ports::sender::{Post, Posted, Sender};
-use postrider_ports::{Result, Store, WorkerStore};
+use postrider_ports::{Error, Result, Store, WorkerStore};
 use postrider_testkit::receiver::Answer;
 use tokio::sync::watch;
 
@@ -53,20 +53,23 @@ enum Call {
 }
 
 /// A store that notes calls, marks the rows that were moved to a backlog, and can have an index that lags, like DynamoDB.
-struct Watched {
+/// Claims of chosen rows fail.
+pub(crate) struct Watched {
     store: Arc<dyn Store>,
     calls: Mutex<Vec<Call>>,
     in_backlog: Mutex<HashSet<DeliveryId>>,
+    pub(crate) unclaimable: Mutex<HashMap<DeliveryId, Error>>,
     /// Backlogs look empty until a drain has ended.
     lags: AtomicBool,
 }
 
 impl Watched {
-    fn over(stage: &Stage) -> Arc<Self> {
+    pub(crate) fn over(stage: &Stage) -> Arc<Self> {
         Arc::new(Self {
             store: Arc::clone(&stage.ports.store),
             calls: Mutex::default(),
             in_backlog: Mutex::default(),
+            unclaimable: Mutex::default(),
             lags: AtomicBool::new(false),
         })
     }
@@ -109,13 +112,41 @@ macro_rules! forwarded {
     };
 }
 
-forwarded!(Deliveries {
-    fn accept(batch: Vec<Acceptance>) -> Vec<Result<Accepted>>;
-    fn claim(wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>>;
-    fn renew(claimed: &Claimed, until: Timestamp) -> Result<Renewed>;
-    fn give_back(claimed: &Claimed, now: Timestamp) -> Result<()>;
-    fn apply(claimed: &Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
-});
+#[async_trait]
+impl Deliveries for Watched {
+    async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>> {
+        self.store.accept(batch).await
+    }
+
+    async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
+        let mut claims = Vec::new();
+        for one in wanted {
+            let failure = self.unclaimable.lock().get(&one.id).cloned();
+            match failure {
+                Some(error) => claims.push(Err(error)),
+                None => claims.extend(self.store.claim(vec![one], now).await),
+            }
+        }
+        claims
+    }
+
+    async fn renew(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed> {
+        self.store.renew(claimed, until).await
+    }
+
+    async fn give_back(&self, claimed: &Claimed, now: Timestamp) -> Result<()> {
+        self.store.give_back(claimed, now).await
+    }
+
+    async fn apply(
+        &self,
+        claimed: &Claimed,
+        completion: Completion,
+        now: Timestamp,
+    ) -> Result<Applied> {
+        self.store.apply(claimed, completion, now).await
+    }
+}
 
 forwarded!(Limiters {
     fn flows(webhooks: &[(TenantId, WebhookId)]) -> Vec<Result<Option<WebhookFlow>>>;

@@ -10,13 +10,14 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::settings::WorkerSettings;
 use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
-use postrider_ports::Result;
 use postrider_ports::clock::Clock;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::queue::{DrainMessage, Queue};
 use postrider_ports::schedule::{AgendaPage, Ask, DueRows, Schedule};
+use postrider_ports::{Error, Result};
 use postrider_testkit::receiver::Answer;
 
+use crate::backlogs::Watched;
 use crate::stage::{Stage, tenant};
 use crate::starting::in_time;
 
@@ -283,6 +284,66 @@ async fn the_rows_of_a_deleted_webhook_end_as_slots_allow() {
         let row = stage.row(id).await;
         assert_eq!(row.dead_cause, Some(DeadCause::WebhookDeleted));
     }
+}
+
+/// It failed once.
+#[tokio::test]
+async fn a_row_of_a_deleted_webhook_that_is_not_due_is_looked_at_when_it_is() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.receiver.answer(Answer::status(500));
+    let failed = stage.publish(webhook).await;
+    let attempting = stage.embedded_worker();
+    assert_eq!(attempting.cycle().await.unwrap().started, 1);
+    in_time(attempting.idle()).await;
+    stage.publish(webhook).await;
+    delete(&stage, webhook).await;
+    let due_at = stage.row(failed).await.next_retry_at;
+    assert!(due_at > Some(stage.clock.now()));
+    let cycle = stage.embedded_worker().cycle().await.unwrap();
+    assert_eq!((cycle.ended, cycle.next_at), (1, due_at));
+}
+
+#[tokio::test]
+async fn a_row_whose_claim_failed_is_claimed_a_second_later() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let store = Watched::over(&stage);
+    let settings = WorkerSettings::default();
+    let worker = stage.embedded_worker_claiming_from(Arc::clone(&store) as _, &settings);
+    let busy = Error::Unavailable("the store is busy".to_owned());
+    store.unclaimable.lock().insert(id, busy);
+    let later = stage.clock.now().plus(Millis::from_seconds(1));
+    let cycle = worker.cycle().await.unwrap();
+    assert_eq!((cycle.started, cycle.next_at), (0, Some(later)));
+    store.unclaimable.lock().clear();
+    stage.clock.set(later);
+    assert_eq!(worker.cycle().await.unwrap().started, 1);
+    in_time(worker.idle()).await;
+    assert_eq!(stage.row(id).await.status, Status::Delivered);
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_does_not_hold_up_the_next() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let broken = stage.publish(webhook).await;
+    stage.clock.advance(Millis::new(1));
+    let next = stage.publish(webhook).await;
+    let store = Watched::over(&stage);
+    let settings = WorkerSettings {
+        per_webhook: 1,
+        ..WorkerSettings::default()
+    };
+    let worker = stage.embedded_worker_claiming_from(Arc::clone(&store) as _, &settings);
+    let unreadable = Error::Broken("the row cannot be read".to_owned());
+    store.unclaimable.lock().insert(broken, unreadable);
+    assert_eq!(worker.cycle().await.unwrap().started, 0);
+    stage.clock.advance(Millis::from_seconds(1));
+    assert_eq!(worker.cycle().await.unwrap().started, 1);
+    in_time(worker.idle()).await;
+    assert_eq!(stage.row(next).await.status, Status::Delivered);
 }
 
 /// More rows than are read at once.

@@ -29,7 +29,7 @@ use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
-use postrider_ports::{AttemptStore, Result, Store};
+use postrider_ports::{AttemptStore, Result, Store, WorkerStore};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::Receiver;
@@ -148,6 +148,28 @@ impl Stage {
         settings: &WorkerSettings,
     ) -> Arc<EmbeddedWorker> {
         self.timeless(store, self.schedule(), settings)
+    }
+
+    /// The same, with another store for all that it reads and claims.
+    pub(crate) fn embedded_worker_claiming_from(
+        &self,
+        store: Arc<dyn WorkerStore>,
+        settings: &WorkerSettings,
+    ) -> Arc<EmbeddedWorker> {
+        let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
+        let ports = Ports {
+            store,
+            clock: Arc::clone(&self.ports.clock),
+            entropy: Arc::clone(&self.ports.entropy),
+        };
+        EmbeddedWorker::new(
+            ports,
+            self.schedule(),
+            self.attempts(self.sender(), &webhook_cache),
+            webhook_cache,
+            self.store.process().to_owned(),
+            settings,
+        )
     }
 
     fn timeless(

@@ -182,7 +182,7 @@ impl<'a> Slice<'a> {
             }
             let slots = self.slots().saturating_sub(self.in_flight.len());
             let want = self.lanes.count(kind).min(slots);
-            let Some(oldest) = self.lanes.oldest(kind).filter(|_| want > 0) else {
+            let Some(oldest) = self.lanes.oldest(kind) else {
                 continue;
             };
             let granted = self.flow.allow(kind, oldest, want, &limits, now);

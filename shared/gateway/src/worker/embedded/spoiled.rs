@@ -49,22 +49,38 @@ impl Spoiled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrider_domain::ids::{EventId, TenantId};
-    use postrider_testkit::builders::{NOW, after, webhook_id};
+    use postrider_domain::ids::TenantId;
+    use postrider_testkit::builders::{NOW, after, event_id, webhook_id};
+
+    fn key() -> Key {
+        (TenantId::default(), webhook_id(1))
+    }
+
+    fn id(n: u32) -> DeliveryId {
+        DeliveryId {
+            event: event_id(n),
+            webhook: webhook_id(1),
+        }
+    }
 
     #[test]
     fn a_row_is_left_alone_for_an_hour() {
-        let spoiled = Spoiled::default();
-        let key = (TenantId::default(), webhook_id(1));
-        let id = DeliveryId {
-            event: EventId::from_bytes([1; 16]),
-            webhook: key.1,
-        };
+        let (spoiled, key, id) = (Spoiled::default(), key(), id(1));
         assert_eq!(spoiled.count(&key, NOW), 0);
         spoiled.add(&key, id, NOW);
         assert_eq!(spoiled.count(&key, after(3599)), 1);
         assert!(spoiled.contains(&key, id));
         assert_eq!(spoiled.count(&key, after(3600)), 0);
         assert!(!spoiled.contains(&key, id));
+    }
+
+    #[test]
+    fn at_most_a_thousand_rows_of_a_webhook_are_left_alone() {
+        let (spoiled, key) = (Spoiled::default(), key());
+        for n in 1..=1001 {
+            spoiled.add(&key, id(n), NOW);
+        }
+        assert_eq!(spoiled.count(&key, NOW), 1000);
+        assert!(!spoiled.contains(&key, id(1001)));
     }
 }

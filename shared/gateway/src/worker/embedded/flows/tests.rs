@@ -85,6 +85,14 @@ fn a_new_row_does_not_begin_at_once_under_a_maximum_rate() {
     assert!(!Flows::default().may_begin(&capped(), NOW));
 }
 
+#[test]
+fn new_rows_of_a_limited_or_capped_webhook_are_not_free() {
+    let is_free = |webhook| Flows::default().is_free(&webhook, after(1));
+    assert!(is_free(webhook(&TenantId::default(), 1)));
+    assert!(!is_free(capped()));
+    assert!(!is_free(resumed(WebhookStatus::Paused, NOW)));
+}
+
 /// When it was resumed and nothing has waited, a webhook is not limited any more.
 const OPENED: u64 = 120;
 

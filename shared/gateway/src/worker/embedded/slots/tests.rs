@@ -209,6 +209,38 @@ fn nothing_is_claimed_ahead_for_a_webhook_with_more_than_its_share() {
     assert_eq!(slots.promise_ahead(&key(1), Some(4)), (4, 0));
 }
 
+/// It got its slots when more were free.
+#[test]
+fn nothing_is_claimed_ahead_for_a_webhook_whose_share_became_smaller() {
+    for (others, expected) in [(4, 12), (68, 0)] {
+        let (slots, tenant) = (Slots::<u32>::new(64, 100), TenantId::default());
+        let look = || slots.take_many(&tenant, webhook(1), None, 1);
+        assert_eq!(look(), 12, "an eighth");
+        slots.note_backlog(&key(1));
+        for _ in 0..12 {
+            slots.finished(&key(1), 0, QUICK);
+        }
+        assert_eq!(look(), 12);
+        for n in 0..others {
+            assert!(slots.take(&tenant, webhook(n + 2), None));
+        }
+        assert_eq!(slots.promise_ahead(&key(1), None), (expected, 0));
+    }
+}
+
+#[test]
+fn rows_that_are_still_being_claimed_count_as_claimed_ahead() {
+    let (slots, tenant) = (turned_over(3, 0), TenantId::default());
+    assert_eq!(slots.promise_ahead(&key(1), None), (3, 0));
+    slots.note_backlog(&key(1));
+    for _ in 0..4 {
+        slots.finished(&key(1), 0, QUICK);
+    }
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 4);
+    let ahead = slots.promise_ahead(&key(1), None);
+    assert_eq!(ahead, (1, 0), "four have ended, and three are claimed");
+}
+
 #[test]
 fn the_attempts_that_end_are_counted_while_rows_are_left_in_the_store() {
     let slots = turned_over(4, 0);
@@ -275,7 +307,7 @@ fn rows_claimed_ahead_never_slow_down_publishers() {
         assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), MAX_AHEAD);
     }
     let ahead = [1, 2, 3].map(|n| slots.promise_ahead(&key(n), None).0);
-    assert_eq!(ahead, [MAX_AHEAD, 0, 0]);
+    assert_eq!(ahead, [CROWDED / 2, 0, 0]);
     assert!(!slots.is_crowded(NOW));
 }
 
@@ -362,6 +394,20 @@ fn long_bodies_wait_in_the_store() {
     slots.clear_backlog(&key(1));
     slots.begin(&key(1), 2, (MAX_READY_BYTES, MAX_READY_BYTES), NOW);
     assert!(!slots.promise(&key(1), None, 1, NOW));
+}
+
+#[test]
+fn eight_bodies_of_a_mebibyte_wait_for_a_slot_and_eight_to_be_written() {
+    const MEBIBYTE: usize = 1_048_576;
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(slots.promise(&key(1), None, 0, NOW));
+    assert_eq!(slots.begin(&key(1), 1, (0, 0), NOW), Some(1));
+    for n in 0..8 {
+        assert!(slots.promise(&key(1), None, MEBIBYTE, NOW), "{n}");
+        assert!(slots.may_leave_unwritten(MEBIBYTE), "{n}");
+    }
+    assert!(!slots.promise(&key(1), None, MEBIBYTE, NOW));
+    assert!(!slots.may_leave_unwritten(MEBIBYTE));
 }
 
 #[test]
