@@ -1,5 +1,7 @@
 //! What clients, receivers and the table saw, and the promises that it is held against.
 
+mod expiry;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -8,6 +10,7 @@ use parking_lot::Mutex;
 use postrider_domain::delivery::Status;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 
+use self::expiry::Expired;
 use super::executor::Process;
 use super::functions::Function;
 
@@ -47,6 +50,14 @@ pub enum Promise {
     OneMail,
     /// Every webhook that failed is reported.
     Reported,
+    /// A row is stored for as long as its retention says.
+    Retained,
+    /// An event is stored for longer than its rows.
+    Outlived,
+    /// A row that was still open when it expired is reported as dead.
+    ExpiryReported,
+    /// Nothing of a delivery is stored for ever.
+    Cleared,
 }
 
 impl fmt::Display for Violation {
@@ -67,6 +78,7 @@ pub(super) struct Posted {
 #[derive(Default)]
 pub(super) struct Audit {
     state: Mutex<State>,
+    expired: Expired,
 }
 
 #[derive(Default)]
@@ -221,6 +233,8 @@ impl Audit {
         let [before, after] =
             [&change.before, &change.after].map(|item| item.as_ref().map(Row::of));
         let Some(after) = after else {
+            let row = before.expect("a change has an image");
+            self.row_removed(&id, row, change.at_ms);
             return;
         };
         let key = (pk, sk);
@@ -232,11 +246,16 @@ impl Audit {
             let detail = format!("{id} is open, and nothing leads to it");
             self.violate(Promise::Found, detail);
         }
-        self.row_changed(&id, before, after);
+        self.row_changed(&id, before, after, change.at_ms);
     }
 
     /// A change of the stored row of a delivery.
-    pub(super) fn row_changed(&self, id: &str, before: Option<Row>, after: Row) {
+    pub(super) fn row_changed(&self, id: &str, before: Option<Row>, after: Row, now_ms: i64) {
+        let before = before.filter(|before| !before.is_replaced_by(after, now_ms));
+        match before {
+            Some(before) => self.event_may_be_gone(id, before, after, now_ms),
+            None => self.forget(id),
+        }
         let state = self.state.lock();
         let mut broken = Vec::new();
         if let Some(before) = before {
@@ -272,6 +291,13 @@ impl Audit {
             let detail = format!("{pk} {sk} is open after its watch, and nothing leads to it");
             self.violate(Promise::Found, detail);
         }
+    }
+
+    /// A row is stored that is new, or takes the place of one that has expired.
+    fn forget(&self, id: &str) {
+        let mut state = self.state.lock();
+        state.posted.remove(id);
+        state.excused.remove(id);
     }
 
     /// What has to hold at the end, for each row.
@@ -397,18 +423,39 @@ pub(super) struct Row {
     pub(super) status: Status,
     /// Whether the poller, a drainer or the worker looks for it.
     pub(super) has_lane: bool,
+    pub(super) in_backlog: bool,
     pub(super) attempts: usize,
     pub(super) version: u64,
+    pub(super) created_ms: i64,
+    /// When it was accepted or last attempted.
+    pub(super) touched_ms: i64,
+    /// When it is due, if it is open.
+    pub(super) due_ms: i64,
+    /// Whether it was ended because its event was gone.
+    pub(super) has_lost_event: bool,
 }
 
+/// The cause of a row that was ended because its event was gone.
+pub(super) const EVENT_EXPIRED: &str = "event_expired";
+
 impl Row {
-    fn of(item: &TableItem) -> Self {
+    pub(super) fn of(item: &TableItem) -> Self {
         let number = |name: &str| item[name]["N"].as_str().unwrap().parse::<u64>().unwrap();
+        let time = |name| item.contains_key(name).then(|| number(name).cast_signed());
+        let lane = item.get("lane").and_then(|lane| lane["S"].as_str());
+        let created_ms = time("created_at").unwrap();
+        let attempted_ms = time("last_attempted_at").unwrap_or(created_ms);
+        let cause = item.get("dead_cause").and_then(|cause| cause["S"].as_str());
         Self {
             status: text(item, "status").parse().unwrap(),
-            has_lane: item.contains_key("lane"),
+            has_lane: lane.is_some(),
+            in_backlog: lane.is_some_and(|lane| lane.starts_with("backlog#")),
             attempts: usize::try_from(number("attempts_total")).unwrap(),
             version: number("version"),
+            created_ms,
+            touched_ms: created_ms.max(attempted_ms),
+            due_ms: time("next_retry_at").unwrap_or_default(),
+            has_lost_event: cause == Some(EVENT_EXPIRED),
         }
     }
 
@@ -422,7 +469,7 @@ pub(super) fn text<'a>(item: &'a TableItem, name: &str) -> &'a str {
 }
 
 /// The id of a delivery, from the key of its row.
-fn delivery(pk: &str, sk: &str) -> Option<String> {
+pub(super) fn delivery(pk: &str, sk: &str) -> Option<String> {
     let (_, event) = pk.split_once('#')?;
     let webhook = sk.strip_prefix("delivery#")?;
     let id = DeliveryId {

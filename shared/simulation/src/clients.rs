@@ -31,6 +31,11 @@ fn secret() -> SigningSecret {
     SigningSecret::from_key(&[5; 32])
 }
 
+/// The key of an event, if it has one.
+pub(super) fn key(number: usize) -> String {
+    format!("key-{number}")
+}
+
 impl World {
     /// Stores the webhooks, before anything goes wrong.
     pub(super) async fn set_up(self: Arc<Self>) {
@@ -76,7 +81,7 @@ impl World {
         let is_inbound = number % 4 == INBOUND;
         // Senders number what they send.
         let key = is_inbound || self.draws.below("key", 2) == 0;
-        let key = key.then(|| format!("key-{number}"));
+        let key = key.then(|| self::key(number));
         let Some(first) = self
             .publish_until_answered(number, &tenant, key.as_deref())
             .await
@@ -101,7 +106,7 @@ impl World {
         }
     }
 
-    async fn publish_until_answered(
+    pub(super) async fn publish_until_answered(
         self: &Arc<Self>,
         number: usize,
         tenant: &TenantId,
@@ -205,7 +210,7 @@ impl World {
         deleted.await;
     }
 
-    async fn pause(self: &Arc<Self>, tenant: &TenantId, id: WebhookId) {
+    pub(super) async fn pause(self: &Arc<Self>, tenant: &TenantId, id: WebhookId) {
         let tenant = tenant.clone();
         // A pause that fails is not repeated: the webhook is then paused or not.
         let paused = self.api(|gateway| async move { gateway.manage.pause(&tenant, id).await });
@@ -219,7 +224,7 @@ impl World {
         resumed.await;
     }
 
-    async fn retry_some(self: &Arc<Self>, tenant: &TenantId) {
+    pub(super) async fn retry_some(self: &Arc<Self>, tenant: &TenantId) {
         for (id, _) in self.audit.acknowledged() {
             if self.draws.below("retried", 4) > 0 {
                 continue;

@@ -1,4 +1,5 @@
-//! DynamoDB in memory, as far as the store uses it: conditional writes, transactions, queries, indexes that lag, and a stream.
+//! DynamoDB in memory, as far as the store uses it: conditional writes, transactions, queries, indexes that lag, time to live,
+//! and a stream.
 //! It sits behind the HTTP client of the SDK, so the real adapter runs on it. The caller decides when a request takes effect
 //! and what a reader may see, so that a simulation can be repeated exactly. An expression that it does not know is a panic,
 //! never a guess.
@@ -8,6 +9,7 @@
 mod calls;
 mod client;
 mod condition;
+mod expiry;
 mod index;
 mod keys;
 mod kms;
@@ -37,6 +39,9 @@ pub trait View {
 
     /// The most items of a page, beside the limit of its request.
     fn page_limit(&mut self) -> Option<usize>;
+
+    /// How long after it has expired an item is deleted.
+    fn expiry_lag_ms(&mut self) -> i64;
 }
 
 /// Everything is visible at once.
@@ -57,5 +62,9 @@ impl View for Prompt {
 
     fn page_limit(&mut self) -> Option<usize> {
         None
+    }
+
+    fn expiry_lag_ms(&mut self) -> i64 {
+        0
     }
 }

@@ -63,6 +63,10 @@ impl World {
     pub(super) async fn supervise(self: Arc<Self>) {
         let machine = self.machine().expect("the embedded gateway has one");
         loop {
+            let off = |world: &Self| machine.off_for_ms(world.executor.now_ms());
+            while off(&self) > 0 {
+                self.executor.sleep(off(&self)).await;
+            }
             if !machine.is_running() {
                 self.start_embedded(machine);
             }
@@ -149,6 +153,14 @@ impl World {
         self.executor.kill(process);
     }
 
+    /// Ends the process, and starts it again at this time.
+    pub(super) fn switch_off(&self, machine: &Machine, until_ms: i64) {
+        machine.switch_off(until_ms);
+        if let Some(service) = machine.service() {
+            self.kill_embedded(service.process);
+        }
+    }
+
     /// Calls the gateway as soon as it runs; `None` if it dies before it answers.
     pub(super) async fn call_embedded<T, F>(
         &self,
@@ -162,7 +174,10 @@ impl World {
         let service = loop {
             match machine.service() {
                 Some(service) => break service,
-                None => self.executor.sleep(LOOK_MS).await,
+                None => {
+                    let off = machine.off_for_ms(self.executor.now_ms());
+                    self.executor.sleep(off.max(LOOK_MS)).await;
+                }
             }
         };
         let (done, answer) = oneshot::channel();

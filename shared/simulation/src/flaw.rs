@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::Runs;
+use crate::ageing::DAY_MS;
 use crate::draws::{Fault, Strikes};
+use crate::{Runs, Until};
 
 /// A rule that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +31,19 @@ pub enum Flaw {
     OverlooksRetries,
     /// SQLite forgets that an e-mail was sent.
     MailsAgain,
+    /// An event is not stored for longer when a row needs it.
+    ForgetsEvents,
+    /// A dead row is stored no longer than a delivered one.
+    ExpiresDeadEarly,
+    /// The publisher does not hear of rows that expire.
+    OverlooksExpiry,
+    /// The sweep deletes dead rows like delivered ones.
+    SweepsDeadEarly,
 }
 
 impl Flaw {
     /// Those of the gateway on AWS.
-    pub const AWS: [Self; 7] = [
+    pub const AWS: [Self; 10] = [
         Self::AcknowledgesEarly,
         Self::IgnoresLeases,
         Self::DoesNotFence,
@@ -42,14 +51,18 @@ impl Flaw {
         Self::ForgetsLanes,
         Self::ForgetsKeys,
         Self::MailsAlways,
+        Self::ForgetsEvents,
+        Self::ExpiresDeadEarly,
+        Self::OverlooksExpiry,
     ];
 
     /// Those of the embedded gateway.
-    pub const EMBEDDED: [Self; 4] = [
+    pub const EMBEDDED: [Self; 5] = [
         Self::AnswersTooEarly,
         Self::ForgetsClaims,
         Self::OverlooksRetries,
         Self::MailsAgain,
+        Self::SweepsDeadEarly,
     ];
 
     #[must_use]
@@ -74,7 +87,32 @@ impl Flaw {
             | Self::AnswersTooEarly
             | Self::ForgetsClaims
             | Self::OverlooksRetries
-            | Self::MailsAgain => Strikes::All,
+            | Self::MailsAgain
+            | Self::ForgetsEvents
+            | Self::ExpiresDeadEarly
+            | Self::OverlooksExpiry
+            | Self::SweepsDeadEarly => Strikes::All,
+        }
+    }
+
+    /// How long a run has to go on to show it.
+    pub(super) const fn shows_until(self) -> Until {
+        match self {
+            Self::ForgetsEvents
+            | Self::ExpiresDeadEarly
+            | Self::OverlooksExpiry
+            | Self::SweepsDeadEarly => Until::Expiry,
+            Self::AcknowledgesEarly
+            | Self::IgnoresLeases
+            | Self::DoesNotFence
+            | Self::WatchesTooEarly
+            | Self::ForgetsLanes
+            | Self::ForgetsKeys
+            | Self::MailsAlways
+            | Self::AnswersTooEarly
+            | Self::ForgetsClaims
+            | Self::OverlooksRetries
+            | Self::MailsAgain => Until::Rest,
         }
     }
 
@@ -116,12 +154,31 @@ impl Flaw {
                     request["ConditionExpression"] = Value::Null;
                 }
             }
+            Self::ForgetsEvents => {
+                if operation == "UpdateItem" && request["Key"]["sk"]["S"] == "event" {
+                    request["ExpressionAttributeNames"]["#expires_at"] = json!("forgotten");
+                }
+            }
+            Self::ExpiresDeadEarly => {
+                let values = &mut request["ExpressionAttributeValues"];
+                if values[":set_status"]["S"] == "dead" {
+                    let expires_at: i64 = values[":set_expires_at"]["N"]
+                        .as_str()
+                        .unwrap()
+                        .parse()
+                        .unwrap();
+                    let early = expires_at - 60 * DAY_MS / 1000;
+                    values[":set_expires_at"] = json!({ "N": early.to_string() });
+                }
+            }
             Self::AcknowledgesEarly
             | Self::WatchesTooEarly
             | Self::AnswersTooEarly
             | Self::ForgetsClaims
             | Self::OverlooksRetries
-            | Self::MailsAgain => {}
+            | Self::MailsAgain
+            | Self::OverlooksExpiry
+            | Self::SweepsDeadEarly => {}
         }
     }
 

@@ -9,6 +9,7 @@
     reason = "test code: a broken expectation ends the run, with its place"
 )]
 
+mod ageing;
 mod audit;
 mod clients;
 mod clock;
@@ -71,6 +72,15 @@ impl Runs {
     }
 }
 
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// When all deliveries have been attempted.
+    Rest,
+    /// Months later, when everything has expired.
+    Expiry,
+}
+
 /// What a run consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -80,6 +90,7 @@ pub struct Plan {
     /// How often an operator intervenes.
     pub operations: usize,
     pub strikes: Strikes,
+    pub until: Until,
     pub flaw: Option<Flaw>,
 }
 
@@ -92,6 +103,7 @@ impl Plan {
             events: runs.events(),
             operations: runs.operations(),
             strikes: Strikes::All,
+            until: Until::Expiry,
             flaw: None,
         }
     }
@@ -101,6 +113,7 @@ impl Plan {
         Self {
             flaw: Some(flaw),
             strikes: flaw.provoked_by(),
+            until: flaw.shows_until(),
             ..Self::of(flaw.runs(), seed)
         }
     }
@@ -113,7 +126,10 @@ pub struct RunOutcome {
     /// The faults that happened.
     pub struck: Vec<Strike>,
     pub requests: usize,
+    /// Until all had come to rest.
     pub took_ms: i64,
+    /// After that.
+    pub aged_ms: i64,
     pub trace: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use postrider_simulation::{Flaw, Plan, Runs, report, run, shrink};
+use postrider_simulation::{Flaw, Plan, Runs, Until, report, run, shrink};
 
 /// Run the whole gateway in virtual time while everything fails
 #[derive(Parser)]
@@ -26,6 +26,9 @@ struct Arguments {
     /// Break this rule on purpose
     #[arg(long, value_parser = flaw)]
     flaw: Option<Flaw>,
+    /// Stop when all deliveries have been attempted, before anything expires
+    #[arg(long)]
+    until_rest: bool,
     /// Report the first seed in full, whether it fails or not
     #[arg(long)]
     trace: bool,
@@ -58,9 +61,17 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let plan = |seed| match arguments.flaw {
-        Some(flaw) => Plan::with(flaw, seed),
-        None => Plan::of(arguments.runs(seed), seed),
+    let plan = |seed| {
+        let plan = match arguments.flaw {
+            Some(flaw) => Plan::with(flaw, seed),
+            None => Plan::of(arguments.runs(seed), seed),
+        };
+        let until = if arguments.until_rest {
+            Until::Rest
+        } else {
+            plan.until
+        };
+        Plan { until, ..plan }
     };
     if arguments.trace {
         eprintln!("{}", report(&plan(arguments.seed)));
@@ -69,13 +80,14 @@ fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "measures the simulation itself")]
     let began = Instant::now();
     let longest = Duration::from_secs(arguments.minutes * 60);
-    let (mut seeds, mut faults, mut requests, mut virtual_ms) = (0, 0, 0, 0);
+    let (mut seeds, mut faults, mut requests, mut virtual_ms, mut aged_ms) = (0, 0, 0, 0, 0);
     for seed in (arguments.seed..).take(usize::try_from(arguments.seeds).unwrap_or(usize::MAX)) {
         let outcome = run(&plan(seed));
         seeds += 1;
         faults += outcome.struck.len();
         requests += outcome.requests;
         virtual_ms += outcome.took_ms;
+        aged_ms += outcome.aged_ms;
         if let Some(violation) = outcome.violation {
             eprintln!("seed {seed}: {violation}\nshrinking");
             eprintln!("{}", report(&shrink(&plan(seed))));
@@ -87,9 +99,9 @@ fn main() -> ExitCode {
     }
     let took = began.elapsed();
     let per_minute = seeds * 60_000 / u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
-    let hours = virtual_ms / 3_600_000;
+    let (hours, years) = (virtual_ms / 3_600_000, aged_ms / (365 * 86_400_000));
     eprintln!(
-        "{seeds} seeds in {} s, {per_minute} per minute: {hours} h of virtual time, {faults} faults, {requests} requests; \
+        "{seeds} seeds in {} s, {per_minute} per minute: {hours} h of virtual time and {years} years of ageing, {faults} faults, {requests} requests; \
          all promises kept",
         took.as_secs()
     );

@@ -4,7 +4,9 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use crate::dynamodb::{NoAnswer, Reply, Request, SdkResponse, Transport, View, key_service};
+use crate::dynamodb::{
+    ItemChange, NoAnswer, Reply, Request, SdkResponse, Transport, View, key_service,
+};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -17,6 +19,9 @@ use super::executor::Process;
 use super::flaw::Flaw;
 use super::functions::Function;
 use super::world::World;
+
+/// How long after it has expired an item is deleted at the latest: "within a few days".
+const LATEST_EXPIRY_MS: i64 = 2 * 86_400_000;
 
 /// The connections of one process.
 pub(super) struct Wire {
@@ -170,6 +175,10 @@ impl View for Seen<'_> {
         let is_short = draws.strikes(Fault::ShortPage);
         is_short.then(|| 1 + draws.index("page", 3))
     }
+
+    fn expiry_lag_ms(&mut self) -> i64 {
+        self.0.draws.between("expiry", 0, LATEST_EXPIRY_MS)
+    }
 }
 
 impl World {
@@ -179,14 +188,38 @@ impl World {
         let mut reply = database.handle(operation, request, &mut Seen(self));
         let changes = database.take_changes(TABLE);
         drop(database);
-        for change in changes {
-            self.audit.changed(&change);
-            self.streams.add(&change);
-        }
+        self.tell(&changes);
         if let Some(flaw) = self.flaw {
             flaw.spoil_reply(operation, &mut reply.body);
         }
         reply
+    }
+
+    /// Deletes what has expired, and returns when the next item is deleted.
+    pub(super) fn delete_expired(&self) -> Option<i64> {
+        let mut database = self.database.lock();
+        let next = database.expire(&mut Seen(self));
+        let changes = database.take_changes(TABLE);
+        drop(database);
+        self.tell(&changes);
+        next
+    }
+
+    /// Passes changes on to the audit and the stream.
+    fn tell(&self, changes: &[ItemChange]) {
+        for change in changes {
+            self.audit.changed(change);
+            if change.is_expiry {
+                let (pk, sk) = (change.pk(), change.sk());
+                self.note(&format!("{pk} {sk} has expired"));
+                if sk == "event" {
+                    self.event_removed(&pk);
+                }
+            }
+            if !change.is_expiry || self.flaw != Some(Flaw::OverlooksExpiry) {
+                self.streams.add(change);
+            }
+        }
     }
 
     fn acknowledges_early(&self, function: Function, request: &Value) -> bool {

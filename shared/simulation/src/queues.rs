@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -109,7 +110,9 @@ impl World {
     pub(super) fn send(&self, queue: QueueName, delay_ms: i64, body: String) {
         let draws = &self.draws;
         // SNS keeps a notification until the queue has it.
-        if queue != QueueName::Mail && draws.strikes(Fault::MessageLost) {
+        let may_be_lost = queue != QueueName::Mail;
+        let are_all_lost = self.loses_messages.load(Ordering::Relaxed);
+        if may_be_lost && (are_all_lost || draws.strikes(Fault::MessageLost)) {
             self.note(&format!("{queue:?}: lost {body}"));
             return;
         }
@@ -257,6 +260,9 @@ impl Topic for Wire {
                     world
                         .audit
                         .webhook_failed(world.name_of(&notification.data));
+                }
+                if notification.kind == NotificationKind::DeliveryDead {
+                    world.expiry_notified(&notification.data);
                 }
                 if is_mailed {
                     world.send(

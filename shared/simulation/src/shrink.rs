@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::audit::Promise;
 use super::draws::{Strike, Strikes};
-use super::{Plan, run};
+use super::{Plan, Until, run};
 
 /// How many runs it may take.
 const RUNS: usize = 300;
@@ -22,8 +22,14 @@ pub fn shrink(plan: &Plan) -> Plan {
     let Some(violation) = outcome.violation else {
         return plan.clone();
     };
+    let until = if outcome.aged_ms > 0 {
+        plan.until
+    } else {
+        Until::Rest
+    };
     let mut shrinking = Shrinking {
         best: Plan {
+            until,
             strikes: Strikes::Only(outcome.struck.into_iter().collect()),
             ..plan.clone()
         },

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::dynamodb::{Database, TableItem, schema};
 use parking_lot::Mutex;
-use postrider_domain::ids::TenantId;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
@@ -23,9 +23,9 @@ use super::functions::{Environment, Function};
 use super::queues::{QueueName, Queues};
 use super::receivers::Receivers;
 use super::streams::{Consumer, SHARDS, Streams};
-use super::{CONFIGS, Plan, RunOutcome, Runs, START_MS, TABLE};
+use super::{CONFIGS, Plan, RunOutcome, Runs, START_MS, TABLE, Until};
 
-const MINUTE_MS: i64 = 60_000;
+pub(super) const MINUTE_MS: i64 = 60_000;
 /// How long things go wrong.
 const UNREST_MS: i64 = 8 * MINUTE_MS;
 /// How long it may take until everything has come to rest: the longest schedule of retries, and an hour.
@@ -54,7 +54,13 @@ pub(super) struct World {
     /// Of the embedded gateway; `None` on AWS.
     pub(super) machine: Option<Machine>,
     pub(super) is_set_up: Mutex<bool>,
-    is_at_rest: Mutex<bool>,
+    /// Until when the poller is not invoked, because months pass.
+    pub(super) quiet_until_ms: AtomicI64,
+    /// Whether the queues of the dispatcher lose all messages.
+    pub(super) loses_messages: AtomicBool,
+    /// When all had come to rest.
+    at_rest_ms: AtomicI64,
+    is_over: Mutex<bool>,
     processes: AtomicU64,
 }
 
@@ -83,17 +89,26 @@ pub(super) fn run(plan: &Plan) -> RunOutcome {
         idle: Mutex::default(),
         busy_since: Mutex::default(),
         is_set_up: Mutex::default(),
-        is_at_rest: Mutex::default(),
+        quiet_until_ms: AtomicI64::new(START_MS),
+        loses_messages: AtomicBool::new(false),
+        at_rest_ms: AtomicI64::new(0),
+        is_over: Mutex::default(),
         processes: AtomicU64::new(0),
         draws,
     });
     world.begin(plan);
     world.run();
+    let now_ms = world.executor.now_ms();
+    let took_ms = match world.at_rest_ms.load(Ordering::Relaxed) {
+        0 => now_ms,
+        at_rest_ms => at_rest_ms,
+    };
     let outcome = RunOutcome {
         violation: world.audit.violation(),
         struck: world.draws.struck(),
         requests: world.audit.requests(),
-        took_ms: world.executor.now_ms() - START_MS,
+        took_ms: took_ms - START_MS,
+        aged_ms: now_ms - took_ms,
         trace: world.audit.trace(),
     };
     world.idle.lock().clear();
@@ -152,7 +167,8 @@ impl World {
                 let operating = Arc::clone(&world).operate(at);
                 world.executor.spawn(Process::WORLD, operating);
             }
-            world.come_to_rest(until).await;
+            world.go_on(&plan, until).await;
+            *world.is_over.lock() = true;
         });
     }
 
@@ -169,18 +185,27 @@ impl World {
             }
         }
         self.executor.spawn(Process::WORLD, Arc::clone(self).poll());
+        self.executor
+            .spawn(Process::WORLD, Arc::clone(self).expire());
     }
 
     fn run(&self) {
         self.executor
-            .run(|| self.audit.violation().is_some() || *self.is_at_rest.lock());
-        if self.audit.violation().is_some() {
-            return;
-        }
+            .run(|| self.audit.violation().is_some() || *self.is_over.lock());
+    }
+
+    /// What has to hold at rest.
+    fn audit_at_rest(&self) {
+        self.audit_rows();
         match self.machine() {
             Some(machine) => self.audit_file(machine),
             None => self.audit_table(),
         }
+        self.audit_requests();
+    }
+
+    /// The same, for all e-mails and requests so far.
+    fn audit_requests(&self) {
         self.audit.mail_at_rest();
         for webhook in &self.webhooks {
             if let Some(rate) = webhook.settings.max_rate {
@@ -194,11 +219,22 @@ impl World {
         }
     }
 
+    /// The same, for the rows that are stored.
+    pub(super) fn audit_rows(&self) {
+        if let Some(machine) = self.machine() {
+            for (id, row) in machine.stored() {
+                self.audit.row_at_rest(&id, row);
+            }
+            return;
+        }
+        let database = self.database.lock();
+        for item in database.items(TABLE).filter(|item| is_row(item)) {
+            self.audit.at_rest(item);
+        }
+    }
+
     fn audit_file(&self, machine: &Machine) {
         let stored = machine.stored();
-        for (id, row) in &stored {
-            self.audit.row_at_rest(id, *row);
-        }
         for (id, _) in self.audit.acknowledged() {
             if !stored.contains_key(&id.to_string()) {
                 let detail = format!("{id} was acknowledged and is not stored");
@@ -213,11 +249,23 @@ impl World {
     }
 
     fn audit_table(&self) {
+        self.audit_stored(self.audit.acknowledged());
         let database = self.database.lock();
-        for item in database.items(TABLE).filter(|item| is_row(item)) {
-            self.audit.at_rest(item);
-        }
-        for (id, tenant) in self.audit.acknowledged() {
+        let items = || database.items(TABLE);
+        let counted = items().filter(|item| text(item, "sk").starts_with("stats#"));
+        let counted = counted.map(|item| number(item, "attempts")).sum();
+        let attempts = items().filter(|item| is_row(item));
+        let attempts = attempts.map(|item| number(item, "attempts_total")).sum();
+        self.audit.counters_at_rest(counted, attempts);
+    }
+
+    /// These deliveries, which were acknowledged, have to be in the table.
+    pub(super) fn audit_stored(
+        &self,
+        acknowledged: impl IntoIterator<Item = (DeliveryId, TenantId)>,
+    ) {
+        let database = self.database.lock();
+        for (id, tenant) in acknowledged {
             let (pk, sk) = (
                 format!("{tenant}#{}", id.event),
                 format!("delivery#{}", id.webhook),
@@ -227,27 +275,43 @@ impl World {
                 self.audit.violate(Promise::Kept, detail);
             }
         }
-        let items = || database.items(TABLE);
-        let counted = items().filter(|item| text(item, "sk").starts_with("stats#"));
-        let counted = counted.map(|item| number(item, "attempts")).sum();
-        let attempts = items().filter(|item| is_row(item));
-        let attempts = attempts.map(|item| number(item, "attempts_total")).sum();
-        self.audit.counters_at_rest(counted, attempts);
     }
 
-    /// Ends all faults, lets an operator resume every webhook, and waits.
-    async fn come_to_rest(self: &Arc<Self>, at_ms: i64) {
+    /// Ends all faults, lets an operator resume webhooks, waits, and lets everything expire.
+    async fn go_on(self: &Arc<Self>, plan: &Plan, at_ms: i64) {
         self.executor.sleep(at_ms - self.executor.now_ms()).await;
-        self.draws.end_unrest();
-        if let Some(machine) = self.machine() {
-            machine.clock().jump(0);
-        }
+        self.calm_down();
         self.note("all faults end");
         // Those who operate have to be done first.
         self.executor.sleep(4 * MINUTE_MS).await;
         for webhook in &self.webhooks {
             self.resume(&webhook.tenant, webhook.id).await;
         }
+        let paused = match plan.until {
+            Until::Rest => None,
+            Until::Expiry => self.leave_paused(plan.events).await,
+        };
+        self.rest().await;
+        self.at_rest_ms
+            .store(self.executor.now_ms(), Ordering::Relaxed);
+        self.audit_at_rest();
+        if plan.until == Until::Expiry {
+            // The numbers before it may be those of events for the paused webhook.
+            self.age(paused, plan.events + 8).await;
+            self.audit_requests();
+        }
+    }
+
+    /// Ends all faults.
+    pub(super) fn calm_down(&self) {
+        self.draws.end_unrest();
+        if let Some(machine) = self.machine() {
+            machine.clock().jump(0);
+        }
+    }
+
+    /// Waits until all has come to rest.
+    pub(super) async fn rest(&self) {
         let latest = self.executor.now_ms() + REST_MS;
         while !self.is_resting() {
             if self.executor.now_ms() > latest {
@@ -258,7 +322,6 @@ impl World {
             }
             self.executor.sleep(30_000).await;
         }
-        *self.is_at_rest.lock() = true;
     }
 
     fn is_resting(&self) -> bool {
@@ -291,11 +354,17 @@ impl World {
             .collect()
     }
 
-    /// Invokes the poller every minute.
+    /// Invokes the poller every minute, unless it has nothing to do for months.
     async fn poll(self: Arc<Self>) {
         loop {
             let now = self.executor.now_ms();
-            self.executor.sleep(MINUTE_MS - now % MINUTE_MS).await;
+            let quiet_until = self.quiet_until_ms.load(Ordering::Relaxed);
+            let next = now.max(quiet_until - 1) + 1;
+            let minute = (next + MINUTE_MS - 1) / MINUTE_MS * MINUTE_MS;
+            self.executor.sleep(minute - now).await;
+            if self.quiet_until_ms.load(Ordering::Relaxed) > minute {
+                continue;
+            }
             if !*self.is_set_up.lock() || self.draws.strikes(Fault::TickMissed) {
                 continue;
             }
@@ -315,7 +384,7 @@ fn number(item: &TableItem, name: &str) -> usize {
     number.map_or(0, |number| number.parse().unwrap())
 }
 
-fn is_row(item: &TableItem) -> bool {
+pub(super) fn is_row(item: &TableItem) -> bool {
     text(item, "sk").starts_with("delivery#")
 }
 

@@ -135,6 +135,26 @@ fn sqlite_that_forgets_its_mail_is_found() {
 }
 
 #[test]
+fn events_that_are_gone_too_early_are_found() {
+    finds(Flaw::ForgetsEvents, &[Promise::Outlived]);
+}
+
+#[test]
+fn dead_rows_that_expire_too_early_are_found() {
+    finds(Flaw::ExpiresDeadEarly, &[Promise::Retained]);
+}
+
+#[test]
+fn rows_that_expire_unnoticed_are_found() {
+    finds(Flaw::OverlooksExpiry, &[Promise::ExpiryReported]);
+}
+
+#[test]
+fn dead_rows_that_are_swept_too_early_are_found() {
+    finds(Flaw::SweepsDeadEarly, &[Promise::Retained]);
+}
+
+#[test]
 fn a_failing_run_is_shrunk() {
     let fails = |seed: &u64| {
         run(&Plan::with(Flaw::ForgetsKeys, *seed))

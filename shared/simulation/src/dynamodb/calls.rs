@@ -101,6 +101,12 @@ impl Database {
         }
     }
 
+    /// Deletes what has expired, and returns when the next item is deleted.
+    pub fn expire(&mut self, view: &mut dyn View) -> Option<i64> {
+        let tables = self.tables.values_mut();
+        tables.filter_map(|table| table.expire(view)).min()
+    }
+
     /// The changes of a table since the last call.
     pub fn take_changes(&mut self, table: &str) -> Vec<ItemChange> {
         self.named(table).take_changes()

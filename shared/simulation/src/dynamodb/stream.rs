@@ -12,6 +12,8 @@ pub struct ItemChange {
     pub at_ms: i64,
     pub before: Option<TableItem>,
     pub after: Option<TableItem>,
+    /// Whether the item was deleted because it had expired.
+    pub is_expiry: bool,
 }
 
 impl ItemChange {
@@ -52,13 +54,18 @@ impl ItemChange {
                 dynamodb[name] = Value::Object(image.clone());
             }
         }
-        json!({
+        let mut record = json!({
             "eventID": format!("{:032x}", self.number),
             "eventName": name,
             "eventVersion": "1.1",
             "eventSource": "aws:dynamodb",
             "awsRegion": "us-east-1",
             "dynamodb": dynamodb,
-        })
+        });
+        if self.is_expiry {
+            let service = json!({ "type": "Service", "principalId": "dynamodb.amazonaws.com" });
+            record["userIdentity"] = service;
+        }
+        record
     }
 }

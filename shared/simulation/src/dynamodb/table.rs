@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::View;
+use super::expiry::Expiry;
 use super::index::Index;
 use super::keys::Key;
 use super::stream::ItemChange;
@@ -56,6 +57,7 @@ pub(crate) struct Table {
     /// Items as they were before their last change, and when that was.
     before: BTreeMap<Key, (Option<TableItem>, i64)>,
     pub(crate) indexes: Vec<Index>,
+    expiry: Expiry,
     changes: Vec<ItemChange>,
     numbered: u64,
 }
@@ -66,6 +68,7 @@ impl Table {
             items: BTreeMap::new(),
             before: BTreeMap::new(),
             indexes: schema.indexes.into_iter().map(Index::new).collect(),
+            expiry: Expiry::default(),
             changes: Vec::new(),
             numbered: 0,
         }
@@ -89,6 +92,7 @@ impl Table {
         for index in &mut self.indexes {
             index.change(before.as_ref(), after.as_ref(), view);
         }
+        self.expiry.plan(&key, after.as_ref(), view);
         self.before.insert(key, (before.clone(), view.now_ms()));
         self.numbered += 1;
         self.changes.push(ItemChange {
@@ -96,7 +100,18 @@ impl Table {
             at_ms: view.now_ms(),
             before,
             after,
+            is_expiry: false,
         });
+    }
+
+    /// Deletes what has expired, and returns when the next item is deleted.
+    pub(crate) fn expire(&mut self, view: &mut dyn View) -> Option<i64> {
+        while let Some(key) = self.expiry.due(view.now_ms()) {
+            self.write(key, None, view);
+            let deletion = self.changes.last_mut();
+            deletion.expect("an item that expires exists").is_expiry = true;
+        }
+        self.expiry.next_ms()
     }
 
     /// An item as an eventually consistent read shows it.

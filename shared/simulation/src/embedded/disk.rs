@@ -120,8 +120,13 @@ impl Disk {
         if self.has(Flaw::ForgetsClaims) && self.world.draws.below("forgotten", 4) == 0 {
             machine.forget_claims();
         }
+        let (audit, now_ms) = (&self.world.audit, self.world.executor.now_ms());
         for (id, before, after) in machine.take_changes() {
-            self.world.audit.row_changed(&id, before, after);
+            match (before, after) {
+                (before, Some(after)) => audit.row_changed(&id, before, after, now_ms),
+                (Some(before), None) => audit.row_removed(&id, before, now_ms),
+                (None, None) => {}
+            }
         }
         result
     }

@@ -1,7 +1,8 @@
 //! What outlives a process: the file, the clock, and what the audit reads of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
 use super::Service;
-use crate::audit::Row;
+use crate::audit::{EVENT_EXPIRED, Row};
 use crate::clock::ProcessClock;
 
 /// A file system in memory: a sync takes no time there.
@@ -22,8 +23,8 @@ const MEMORY: &str = "/dev/shm";
 
 const PENDING_EMAIL: &str = "SELECT count(*) FROM letters WHERE due_at IS NOT NULL";
 
-/// The rows of a delivery before and after a change.
-pub(super) type RowChange = (String, Option<Row>, Row);
+/// The id of a delivery, and its row before and after a change.
+pub(super) type RowChange = (String, Option<Row>, Option<Row>);
 
 pub(crate) struct Machine {
     folder: TempDir,
@@ -32,6 +33,8 @@ pub(crate) struct Machine {
     runtime: Mutex<Runtime>,
     service: Mutex<Option<Service>>,
     ended: Notify,
+    /// Until when it is switched off.
+    off_until_ms: AtomicI64,
     store: Mutex<Weak<SqliteStore>>,
     rows: Mutex<BTreeMap<String, Row>>,
     /// The audit's own connection.
@@ -52,6 +55,7 @@ impl Machine {
             runtime: Mutex::new(runtime.unwrap()),
             service: Mutex::default(),
             ended: Notify::new(),
+            off_until_ms: AtomicI64::new(0),
             store: Mutex::default(),
             rows: Mutex::default(),
             reader: Mutex::default(),
@@ -88,6 +92,15 @@ impl Machine {
         self.ended.notified().await;
     }
 
+    pub(super) fn switch_off(&self, until_ms: i64) {
+        self.off_until_ms.store(until_ms, Ordering::Relaxed);
+    }
+
+    /// For how long it is switched off.
+    pub(super) fn off_for_ms(&self, now_ms: i64) -> i64 {
+        (self.off_until_ms.load(Ordering::Relaxed) - now_ms).max(0)
+    }
+
     pub(super) fn opened(&self, store: &Arc<SqliteStore>) {
         *self.store.lock() = Arc::downgrade(store);
         let file = self.folder().join("postrider.db");
@@ -119,18 +132,26 @@ impl Machine {
     }
 
     fn rows(&self) -> BTreeMap<String, Row> {
-        let query = "SELECT e.event_id, d.webhook_id, d.status, d.attempts_total, d.version \
+        let query = "SELECT e.event_id, d.webhook_id, d.status, d.attempts_total, d.version, d.created_at, \
+                     d.last_attempted_at, d.next_retry_at, d.dead_cause \
                      FROM webhook_deliveries AS d JOIN events AS e ON e.id = d.event";
         self.with(|db| {
             let mut statement = db.prepare_cached(query).unwrap();
             let rows = statement.query_map([], |row| {
                 let (status, attempts): (String, i64) = (row.get(2)?, row.get(3)?);
                 let version: i64 = row.get(4)?;
+                let (created_ms, attempted_ms): (i64, Option<i64>) = (row.get(5)?, row.get(6)?);
+                let (due_ms, cause): (Option<i64>, Option<String>) = (row.get(7)?, row.get(8)?);
                 let found = Row {
                     status: status.parse().unwrap(),
                     has_lane: true,
+                    in_backlog: false,
                     attempts: usize::try_from(attempts).unwrap(),
                     version: version.cast_unsigned(),
+                    created_ms,
+                    touched_ms: created_ms.max(attempted_ms.unwrap_or(created_ms)),
+                    due_ms: due_ms.unwrap_or_default(),
+                    has_lost_event: cause.as_deref() == Some(EVENT_EXPIRED),
                 };
                 Ok((
                     id(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?),
@@ -145,9 +166,11 @@ impl Machine {
     pub(super) fn take_changes(&self) -> Vec<RowChange> {
         let after = self.rows();
         let before = std::mem::replace(&mut *self.rows.lock(), after.clone());
-        let changed = after.into_iter().filter_map(|(id, after)| {
-            let before = before.get(&id).copied();
-            (before != Some(after)).then_some((id, before, after))
+        let ids: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        let change = |id: &&String| (before.get(*id).copied(), after.get(*id).copied());
+        let changed = ids.into_iter().filter_map(|id| {
+            let (before, after) = change(&id);
+            (before != after).then(|| (id.clone(), before, after))
         });
         changed.collect()
     }
@@ -196,6 +219,16 @@ impl Machine {
         self.rows()
     }
 
+    /// What is stored of events and deliveries, by table.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let tables = ["events", "webhook_deliveries", "attempts"];
+        let counts =
+            tables.map(|table| (table, self.number(&format!("SELECT count(*) FROM {table}"))));
+        let left = counts.into_iter().filter(|(_, count)| *count > 0);
+        left.map(|(table, count)| format!("{count} in {table}"))
+            .collect()
+    }
+
     /// The sums of counted and of stored attempts.
     pub(crate) fn attempts(&self) -> (usize, usize) {
         (
@@ -204,13 +237,22 @@ impl Machine {
         )
     }
 
-    /// The data of every notification that a webhook failed.
+    /// The data of every stored notification that a webhook failed.
     pub(crate) fn failed_webhooks(&self) -> Vec<Value> {
+        self.notified("webhook.failed")
+    }
+
+    /// The data of every stored notification that a delivery is dead.
+    pub(crate) fn dead_deliveries(&self) -> Vec<Value> {
+        self.notified("delivery.dead")
+    }
+
+    fn notified(&self, kind: &str) -> Vec<Value> {
         self.with(|db| {
             let mut statement = db
-                .prepare_cached("SELECT event FROM outbox WHERE kind = 'webhook.failed'")
+                .prepare_cached("SELECT event FROM outbox WHERE kind = ?1")
                 .unwrap();
-            let events = statement.query_map([], |row| row.get::<_, String>(0));
+            let events = statement.query_map([kind], |row| row.get::<_, String>(0));
             let data = |event: rusqlite::Result<String>| {
                 let event: Value = serde_json::from_str(&event.unwrap()).unwrap();
                 event["data"].clone()

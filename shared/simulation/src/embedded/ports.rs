@@ -75,7 +75,15 @@ impl AcceptClaimed for Disk {
 
 #[async_trait]
 impl Housekeeping for Disk {
-    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired> {
+    async fn expire(
+        &self,
+        mut retention: Retention,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Expired> {
+        if self.has(Flaw::SweepsDeadEarly) {
+            retention.dead = retention.delivered;
+        }
         self.call("expire", self.store.expire(retention, limit, now))
             .await
     }
