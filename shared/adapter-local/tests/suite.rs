@@ -78,5 +78,5 @@ postrider_testkit::embedded_suite!(fixture);
 fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let fixture = runtime.block_on(fixture());
-    postrider_testkit::model::check(&fixture, &runtime, 64);
+    postrider_testkit::model::check(&fixture, &runtime, 96);
 }

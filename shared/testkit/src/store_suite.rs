@@ -341,6 +341,7 @@ macro_rules! store_suite {
             }
             tenants {
                 no_operation_reaches_another_tenant,
+                a_claim_counts_only_for_its_tenant,
                 the_same_event_id_is_two_events,
                 each_tenant_has_its_own_version_and_webhooks,
             }
@@ -350,7 +351,9 @@ macro_rules! store_suite {
                 an_erased_session_is_removed_from_finished_bulk_retries,
                 an_erased_event_leaves_only_what_happened,
                 an_open_delivery_of_an_erased_event_is_dead,
+                an_erased_row_is_not_requeued_whatever_its_webhook_is,
                 an_attempt_under_way_ends_before_it_is_erased,
+                a_result_that_is_repeated_after_the_erasure_brings_nothing_back,
                 an_erased_event_does_not_come_back,
                 a_body_of_any_size_is_erased,
                 erasing_leaves_other_events_and_tenants_alone,

@@ -1,6 +1,6 @@
 //! Writes the result of an attempt. The webhook's health, the counters and the notifications follow from the stream.
 
-use postrider_domain::delivery::{Claimed, Completion};
+use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::Applied;
@@ -40,13 +40,26 @@ impl DynamoStore {
         let row = claimed.delivery();
         let key = Key::delivery(&row.tenant, row.id);
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
+            self.remove_details(claimed).await?;
             return Ok(Applied::Stale);
         };
+        let stored = row::delivery(item.clone());
+        if stored.as_ref().is_ok_and(Delivery::is_erased) {
+            self.remove_details(claimed).await?;
+        }
         let attempts = packed::unpack_all(&item).ok_or_else(|| unreadable("an attempt"))?;
         let is_its = |version, its| version == claimed.version() && its == number;
         if attempts.iter().any(|one| is_its(one.version, one.number)) {
-            return Ok(Applied::Done(Box::new(row::delivery(item)?)));
+            return Ok(Applied::Done(Box::new(stored?)));
         }
         Ok(Applied::Stale)
+    }
+
+    /// Removes what this call wrote about an attempt of a row that was erased or deleted before: the erasure is over, so
+    /// nothing else would.
+    async fn remove_details(&self, claimed: &Claimed) -> Result<()> {
+        let row = claimed.delivery();
+        let key = Key::attempt(&row.tenant, row.id, claimed.version());
+        self.remove(Table::Deliveries, &key, None).await
     }
 }

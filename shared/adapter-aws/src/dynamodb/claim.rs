@@ -235,14 +235,14 @@ impl DynamoStore {
             return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
         }
         let kept = self.kept(&row.tenant, row.id.event).await?;
-        let expired = if kept.is_some_and(|kept| kept.erased_at.is_some()) {
-            row.erased()
+        let change = if kept.is_some_and(|kept| kept.erased_at.is_some()) {
+            self.erasing(row, now)?
         } else {
-            row.event_expired()
+            let expired = row.event_expired();
+            row::replace(&expired, self.around(&expired, now))?
         };
-        let change = row::replace(&expired, self.around(&expired, now))?;
         self.change(change.only_if(is_still(&claimed))).await?;
-        tracing::warn!(event = "store.event_missing", delivery_id = %expired.id, "a delivery was ended because its event is gone");
+        tracing::warn!(event = "store.event_missing", delivery_id = %row.id, "a delivery was ended because its event is gone");
         Ok(Claim::Unclaimable(Unclaimable::Closed))
     }
 

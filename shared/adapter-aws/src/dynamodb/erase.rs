@@ -8,7 +8,7 @@ use postrider_ports::Result;
 use postrider_ports::erasures::EventErased;
 
 use super::DynamoStore;
-use super::calls::{Query, Table};
+use super::calls::{Change, Query, Table};
 use super::event::{self, Kept};
 use super::item::Item;
 use super::keys::{ATTEMPT_PREFIX, DELIVERY_PREFIX, Key};
@@ -145,13 +145,17 @@ impl DynamoStore {
         if before.is_erased() {
             return Ok(Row::Changed);
         }
+        let change = self.erasing(before, now)?;
+        let change = change.only_if(row::unchanged(before));
+        Ok(changed(self.change(change).await?.as_ref()))
+    }
+
+    /// Replaces a row by what its erasure leaves.
+    pub(super) fn erasing(&self, before: &Delivery, now: Timestamp) -> Result<Change> {
         let after = before.erased();
         // Not for longer than the event: there is nothing left that the row would need it for.
-        let change = row::replace(&after, self.around(&after, now))?
-            .remove("by_session")
-            .remove("intent")
-            .only_if(row::unchanged(before));
-        Ok(changed(self.change(change).await?.as_ref()))
+        let change = row::replace(&after, self.around(&after, now))?;
+        Ok(change.remove("by_session").remove("intent"))
     }
 
     /// Ends a row that is open, so that its deletion says nothing new, and deletes it.

@@ -91,6 +91,10 @@ impl DynamoStore {
             Requeue::Pending => return Ok(Some(Requeued::Pending)),
             Requeue::Allowed => {}
         }
+        let kept = self.kept(tenant, id.event).await?;
+        if kept.as_ref().is_some_and(|kept| kept.erased_at.is_some()) {
+            return Ok(Some(Requeued::Erased));
+        }
         let state = self.state(tenant, id.webhook).await?;
         let status = match state.map(|state| state.health.status) {
             None | Some(WebhookStatus::Disabled) => return Ok(Some(Requeued::WebhookDisabled)),
@@ -98,10 +102,6 @@ impl DynamoStore {
                 status @ (WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused),
             ) => status,
         };
-        let kept = self.kept(tenant, id.event).await?;
-        if kept.as_ref().is_some_and(|kept| kept.erased_at.is_some()) {
-            return Ok(Some(Requeued::Erased));
-        }
         let expires_at = kept.map(|kept| kept.expires_at);
         let mut after = row.requeued(now);
         after.in_backlog = status.is_stopped() || self.is_limited(tenant, id.webhook).await?;

@@ -30,7 +30,7 @@ pub(super) const COMPLETE: &str = "UPDATE webhook_deliveries SET target_url = ?2
      dead_cause = ?5, attempt_count = ?6, attempts_total = ?7, last_attempted_at = ?8, next_retry_at = ?9, \
      error_detail = ?10, generation = ?11, version = ?12, lease_process = NULL, lease_claim = NULL, lease_until = 0, \
      last_status = ?13, first_attempt = coalesce(?14, first_attempt) \
-     WHERE id = ?1 AND version = ?15 AND lease_process = ?16 AND lease_claim = ?17";
+     WHERE id = ?1 AND version = ?15 AND lease_process = ?16 AND lease_claim = ?17 AND tenant = ?18";
 
 /// Writes the row, the attempt and everything that follows from them, if the claim still holds.
 pub(super) fn apply(
@@ -97,6 +97,7 @@ fn complete(
             claimed.version().cast_signed(),
             owner.process,
             owner.claim.cast_signed(),
+            after.tenant.as_str(),
         ],
     )?;
     if changed == 1 && first.is_none() {

@@ -12,12 +12,11 @@ use postrider_ports::EmbeddedStore;
 use postrider_ports::backlog::Stretch;
 use postrider_ports::drains::BacklogPart;
 use postrider_ports::queue::AttemptMessage;
-use postrider_ports::schedule::{Ask, DueRows};
+use postrider_ports::schedule::{AgendaEntry, Ask, DueRows};
 use proptest::prelude::*;
 
+use super::Model;
 use super::contents::EVERYTHING;
-use super::{Command, Model};
-use crate::builders::NOW;
 use crate::store_suite::WaitingRows;
 
 const KINDS: [AttemptKind; 2] = [AttemptKind::First, AttemptKind::Retry];
@@ -30,41 +29,83 @@ const ALWAYS: (Timestamp, Timestamp) = (
 /// Rows with their due times.
 type Due = BTreeSet<(DeliveryId, Timestamp)>;
 
+/// What a store lists of all tenants.
+struct OfAll {
+    agenda: Vec<AgendaEntry>,
+    general_lanes: Vec<AttemptMessage>,
+}
+
 impl Model {
     /// A store with shards needs some seventy reads for each webhook, so it is asked for one at a time. A row in a wrong place
     /// stays there, and all are compared in the end.
-    pub(super) async fn compare_waiting(
-        &self,
-        step: usize,
-        command: &Command,
-    ) -> Result<(), TestCaseError> {
-        let webhooks = match self.handle.waiting_rows {
-            WaitingRows::InBacklog => vec![self.webhook_at(step / EVERYTHING)],
-            WaitingRows::Unmarked => self.webhooks.keys().copied().collect(),
+    pub(super) async fn compare_waiting(&mut self, step: usize) -> Result<(), TestCaseError> {
+        let chosen = match self.handle().waiting_rows {
+            WaitingRows::InBacklog => Some(step / EVERYTHING),
+            WaitingRows::Unmarked => None,
         };
-        let compared = self.compare_waiting_of(&webhooks).await;
-        compared.map_err(|error| TestCaseError::fail(format!("{error} after {command:?}")))
+        let all = self.list_all().await;
+        for tenant in 0..2 {
+            let ids = self.ours.webhooks.keys().copied().enumerate();
+            let is_chosen = |n| chosen.is_none_or(|chosen| chosen % 4 == 2 * n + tenant);
+            let chosen = ids.filter(|(n, _)| is_chosen(*n)).map(|(_, id)| id);
+            self.compare_waiting_of(&chosen.collect::<Vec<_>>(), &all)
+                .await?;
+            self.turn_to_other_tenant();
+        }
+        Ok(())
     }
 
-    pub(super) async fn compare_all_waiting(&self) -> Result<(), TestCaseError> {
-        let webhooks: Vec<_> = self.webhooks.keys().copied().collect();
-        self.compare_waiting_of(&webhooks).await
+    pub(super) async fn compare_all_waiting(&mut self) -> Result<(), TestCaseError> {
+        let all = self.list_all().await;
+        for _ in 0..2 {
+            let webhooks: Vec<_> = self.ours.webhooks.keys().copied().collect();
+            self.compare_waiting_of(&webhooks, &all).await?;
+            self.turn_to_other_tenant();
+        }
+        Ok(())
     }
 
-    async fn compare_waiting_of(&self, webhooks: &[WebhookId]) -> Result<(), TestCaseError> {
-        if let Some(embedded) = self.handle.embedded.clone() {
-            self.compare_agenda(&*embedded).await?;
+    async fn list_all(&self) -> OfAll {
+        let agenda = match &self.handle().embedded {
+            Some(embedded) => self.agenda(&**embedded).await,
+            None => Vec::new(),
+        };
+        OfAll {
+            agenda,
+            general_lanes: self.general_lanes().await,
+        }
+    }
+
+    async fn compare_waiting_of(
+        &self,
+        webhooks: &[WebhookId],
+        all: &OfAll,
+    ) -> Result<(), TestCaseError> {
+        if let Some(embedded) = self.handle().embedded.clone() {
+            self.compare_agenda(&all.agenda)?;
             self.compare_due(&*embedded).await?;
         }
         self.compare_backlogs(webhooks).await?;
-        self.compare_general_lanes().await
+        self.compare_general_lanes(&all.general_lanes)
     }
 
     fn open(&self) -> impl Iterator<Item = &Delivery> {
-        self.rows.values().filter(|row| row.status.is_open())
+        self.ours.rows.values().filter(|row| row.status.is_open())
     }
 
-    async fn compare_agenda(&self, store: &dyn EmbeddedStore) -> Result<(), TestCaseError> {
+    async fn agenda(&self, store: &dyn EmbeddedStore) -> Vec<AgendaEntry> {
+        let (mut entries, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.agenda(after.as_ref(), PAGE, self.now).await.unwrap();
+            entries.extend(page.entries);
+            after = page.next;
+            if after.is_none() {
+                return entries;
+            }
+        }
+    }
+
+    fn compare_agenda(&self, agenda: &[AgendaEntry]) -> Result<(), TestCaseError> {
         let mut expected: BTreeMap<WebhookId, Timestamp> = BTreeMap::new();
         for row in self.open() {
             let at = match row.lease_owner {
@@ -74,26 +115,17 @@ impl Model {
             let first = expected.entry(row.id.webhook).or_insert(at);
             *first = at.min(*first);
         }
-        let (mut stored, mut after) = (BTreeMap::new(), None);
-        loop {
-            let page = store.agenda(after.as_ref(), PAGE, self.now).await.unwrap();
-            for entry in page.entries {
-                if entry.tenant == self.tenant {
-                    let first = stored.entry(entry.webhook).or_insert(entry.due_at);
-                    *first = entry.due_at.min(*first);
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+        let mut stored = BTreeMap::new();
+        for entry in agenda.iter().filter(|it| it.tenant == self.ours.tenant) {
+            let first = stored.entry(entry.webhook).or_insert(entry.due_at);
+            *first = entry.due_at.min(*first);
         }
         prop_assert_eq!(stored, expected, "the agenda");
         Ok(())
     }
 
     async fn compare_due(&self, store: &dyn EmbeddedStore) -> Result<(), TestCaseError> {
-        let later = NOW.plus(Millis::from_seconds(10));
+        let later = self.begun_at.plus(Millis::from_seconds(10));
         let asks = KINDS.map(|kind| {
             let until = Ask {
                 until: later,
@@ -106,8 +138,10 @@ impl Model {
             [Ask::all(kind, 0), Ask::all(kind, 1), until, from]
         });
         let asks = asks.concat();
-        for webhook in self.webhooks.keys() {
-            let found = store.due(&self.tenant, *webhook, &asks, self.now).await;
+        for webhook in self.ours.webhooks.keys() {
+            let found = store
+                .due(&self.ours.tenant, *webhook, &asks, self.now)
+                .await;
             for (ask, found) in asks.iter().zip(found.unwrap()) {
                 self.compare_answer(*webhook, ask, &found)?;
             }
@@ -138,7 +172,7 @@ impl Model {
         prop_assert_eq!(found.rows.len(), taken, "{:?}", ask);
         prop_assert!(found.rows.is_sorted_by_key(|row| row.next_retry_at));
         for row in &found.rows {
-            let stored = &self.rows[&row.id];
+            let stored = &self.ours.rows[&row.id];
             prop_assert!(asked_for(&stored), "{:?} of {:?}", row, ask);
             prop_assert_eq!(row.next_retry_at, due_at(stored));
             prop_assert!(row.next_retry_at <= self.now);
@@ -157,8 +191,8 @@ impl Model {
 
     /// The backlog of a webhook that an embedded store has no marks for is everything that is open.
     async fn compare_backlogs(&self, webhooks: &[WebhookId]) -> Result<(), TestCaseError> {
-        let store = &self.handle.store;
-        let marks = self.handle.waiting_rows == WaitingRows::InBacklog;
+        let store = self.store();
+        let marks = self.handle().waiting_rows == WaitingRows::InBacklog;
         for webhook in webhooks {
             for kind in KINDS {
                 let parts = (0..store.shards()).map(|shard| BacklogPart {
@@ -172,7 +206,12 @@ impl Model {
                     row.id.webhook == *webhook && AttemptKind::of(row) == kind && is_there
                 };
                 let expected: Due = self.open().filter(belongs).map(position).collect();
-                prop_assert_eq!(self.ours(found), expected, "the backlog of {:?}", kind);
+                prop_assert_eq!(
+                    self.of_tenant(found.iter().flatten()),
+                    expected,
+                    "the backlog of {:?}",
+                    kind
+                );
             }
             let is_due = |row: &&Delivery| {
                 let is_due = row.next_retry_at.is_some_and(|at| at <= self.now);
@@ -188,7 +227,9 @@ impl Model {
                 let free = self.open().filter(is_due);
                 [free.filter(|row| row.lease_owner.is_none()).count(); 2]
             };
-            let counted = store.backlog_size(&self.tenant, *webhook, self.now).await;
+            let counted = store
+                .backlog_size(&self.ours.tenant, *webhook, self.now)
+                .await;
             let counted = usize::try_from(counted.unwrap().rows()).unwrap();
             prop_assert!(
                 (least..=most).contains(&counted),
@@ -198,11 +239,9 @@ impl Model {
         Ok(())
     }
 
-    /// What the poller finds: open rows that are in no backlog. An embedded store leaves out those of stopped
-    /// webhooks that no process holds.
-    async fn compare_general_lanes(&self) -> Result<(), TestCaseError> {
+    async fn general_lanes(&self) -> Vec<AttemptMessage> {
         let lanes = [Lane::Queued, Lane::Waiting];
-        let shards = 0..self.handle.store.shards();
+        let shards = 0..self.store().shards();
         let stretches = shards.flat_map(|shard| {
             lanes.map(|lane| Stretch {
                 shard,
@@ -212,17 +251,23 @@ impl Model {
             })
         });
         let found = join_all(stretches.map(|stretch| self.stretch(stretch))).await;
+        found.into_iter().flatten().collect()
+    }
+
+    /// What the poller finds: open rows that are in no backlog. An embedded store leaves out those of stopped
+    /// webhooks that no process holds.
+    fn compare_general_lanes(&self, found: &[AttemptMessage]) -> Result<(), TestCaseError> {
         let belongs = |row: &&Delivery| {
-            let status = self.status_of(row.id.webhook);
+            let status = self.ours.status_of(row.id.webhook);
             let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
-            match self.handle.waiting_rows {
-                WaitingRows::InBacklog => !row.in_backlog && !self.unwatched.contains(&row.id),
+            match self.handle().waiting_rows {
+                WaitingRows::InBacklog => !row.in_backlog && !self.ours.unwatched.contains(&row.id),
                 WaitingRows::Unmarked => !is_stopped || row.lease_owner.is_some(),
             }
         };
         let expected: Due = self.open().filter(belongs).map(position).collect();
-        let mut found = self.ours(found);
-        if self.handle.waiting_rows == WaitingRows::InBacklog {
+        let mut found = self.of_tenant(found);
+        if self.handle().waiting_rows == WaitingRows::InBacklog {
             // A row that has not failed yet may have no lane: until it has one, the watch finds it.
             let fresh = self.open().filter(belongs);
             let fresh = fresh.filter(|row| row.status == Status::Pending);
@@ -236,9 +281,8 @@ impl Model {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = self
-                .handle
-                .store
-                .backlog_rows(&self.tenant, part, PAGE, after.as_ref());
+                .store()
+                .backlog_rows(&self.ours.tenant, part, PAGE, after.as_ref());
             let page = page.await.unwrap();
             found.extend(page.messages);
             after = page.next;
@@ -251,10 +295,7 @@ impl Model {
     async fn stretch(&self, stretch: Stretch) -> Vec<AttemptMessage> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = self
-                .handle
-                .store
-                .rows_between(stretch, PAGE, after.as_ref());
+            let page = self.store().rows_between(stretch, PAGE, after.as_ref());
             let page = page.await.unwrap();
             found.extend(page.messages);
             after = page.next;
@@ -264,13 +305,11 @@ impl Model {
         }
     }
 
-    fn ours(&self, found: Vec<Vec<AttemptMessage>>) -> Due {
-        let ours = found
-            .into_iter()
-            .flatten()
-            .filter(|message| message.tenant == self.tenant);
-        ours.map(|message| (message.id, message.next_retry_at))
-            .collect()
+    fn of_tenant<'a>(&self, found: impl IntoIterator<Item = &'a AttemptMessage>) -> Due {
+        let found = found.into_iter();
+        let of_tenant = found.filter(|message| message.tenant == self.ours.tenant);
+        let place = |message: &AttemptMessage| (message.id, message.next_retry_at);
+        of_tenant.map(place).collect()
     }
 }
 

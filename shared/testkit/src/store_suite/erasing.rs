@@ -2,12 +2,13 @@
 
 use postrider_domain::delivery::{DeadCause, Delivery, Force, Status, Unclaimable};
 use postrider_domain::event::{Event, Label, RequestHash};
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, ErasureId, JobId, KeyId, TenantId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::tenant::{Deletion, Tenant, TenantDraft, TenantLimits};
 use postrider_domain::time::Millis;
 use postrider_ports::configs::Created;
-use postrider_ports::deliveries::{Acceptance, Accepted, Claim, EventIdFrom};
+use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, EventIdFrom};
 use postrider_ports::erasures::{Erasure, EventErased, Progress, Subject};
 use postrider_ports::history::{Cursor, Filter};
 use postrider_ports::interventions::{Added, Requeued};
@@ -220,6 +221,26 @@ pub async fn an_open_delivery_of_an_erased_event_is_dead(fixture: impl Fixture) 
     }
 }
 
+/// Resuming its webhook would not help.
+pub async fn an_erased_row_is_not_requeued_whatever_its_webhook_is(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.dead(webhook).await;
+    scene
+        .erase_event(&scene.tenant, id.event, after(1))
+        .await
+        .unwrap();
+    let requeue = async || {
+        let requeued = scene.requeue(&scene.tenant, id, Force::No, after(2));
+        requeued.await
+    };
+    scene.set_status(webhook, WebhookStatus::Disabled).await;
+    assert_eq!(requeue().await, Ok(Requeued::Erased));
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, after(2)).await;
+    assert_eq!(deleted, Ok(true));
+    assert_eq!(requeue().await, Ok(Requeued::Erased));
+}
+
 /// It is erased when it has ended, although it would have been retried.
 pub async fn an_attempt_under_way_ends_before_it_is_erased(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
@@ -240,6 +261,8 @@ pub async fn an_attempt_under_way_ends_before_it_is_erased(fixture: impl Fixture
         matches!(claim, Claim::Unclaimable(Unclaimable::Closed)),
         "{claim:?}"
     );
+    let row = scene.stored(held).await;
+    assert!(row.is_erased(), "{row:?}");
     let erased = scene.erase_event(&scene.tenant, id, after(4)).await;
     assert_eq!(erased, Ok(EventErased::Done { deliveries: 2 }));
     let row = scene.stored(held).await;
@@ -250,6 +273,31 @@ pub async fn an_attempt_under_way_ends_before_it_is_erased(fixture: impl Fixture
         (attempts.len(), attempts[0].response_body.clone()),
         (1, None)
     );
+}
+
+/// The caller repeats it because it got no answer.
+pub async fn a_result_that_is_repeated_after_the_erasure_brings_nothing_back(
+    fixture: impl Fixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let claimed = scene.claimed(id, NOW).await;
+    let completion = builders::completion(&claimed, die(DeadCause::Exhausted), NOW);
+    let apply = async || {
+        scene
+            .apply(&claimed, completion.clone(), NOW)
+            .await
+            .unwrap()
+    };
+    assert!(matches!(apply().await, Applied::Done(_)));
+    let erased = scene.erase_event(&scene.tenant, id.event, after(1)).await;
+    assert_eq!(erased, Ok(EventErased::Done { deliveries: 1 }));
+    let row = scene.stored(id).await;
+    assert_eq!(apply().await, Applied::Done(Box::new(row)));
+    let attempts = scene.attempts(&scene.tenant, id).await.unwrap();
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(attempts[0].error, None);
+    assert_eq!(attempts[0].response_body, None);
 }
 
 /// A publisher is told; a source, which repeats what it sent, is not.

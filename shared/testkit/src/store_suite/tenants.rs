@@ -1,11 +1,12 @@
 //! Tenants do not see each other.
 
-use postrider_domain::delivery::Force;
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Delivery, Force};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{JobId, KeyId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_ports::configs::{Changed, WebhookChange};
-use postrider_ports::deliveries::{Accepted, Claim};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
@@ -114,6 +115,26 @@ pub async fn the_same_event_id_is_two_events(fixture: impl Fixture) {
     };
     ours.claimed(id, NOW).await;
     assert_eq!(theirs.stored(id).await.lease_owner, None);
+}
+
+/// Not even one that names the row and its lease.
+pub async fn a_claim_counts_only_for_its_tenant(fixture: impl Fixture) {
+    let ours = Scene::of(fixture.handle());
+    let theirs = Scene::of_tenant(fixture.handle(), "theirs");
+    let row = theirs.row(theirs.webhook().await.id).await;
+    let claimed = theirs.claimed(row, NOW).await;
+    let lease = builders::lease(&claimed.owner().process, claimed.owner().claim, after(20));
+    let of_ours = Delivery {
+        tenant: ours.tenant.clone(),
+        ..claimed.delivery().clone()
+    };
+    let of_ours = of_ours.claim(&lease, NOW).unwrap();
+    assert_eq!(ours.renew(&of_ours, after(40)).await, Ok(Renewed::Lost));
+    assert_eq!(ours.give_back(&of_ours, NOW).await, Ok(()));
+    let completion = builders::completion(&of_ours, Transition::Deliver, NOW);
+    let applied = ours.apply(&of_ours, completion, NOW).await;
+    assert_eq!(applied, Ok(Applied::Stale));
+    assert_eq!(theirs.stored(row).await, *claimed.delivery());
 }
 
 /// A change of one tenant does not make another tenant's plan outdated.
