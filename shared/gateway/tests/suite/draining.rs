@@ -280,9 +280,13 @@ async fn under_a_maximum_the_oldest_go_first_whatever_their_kind() {
         for _ in 0..5 {
             retries.push(stage.publish(webhook).await);
         }
-        stage
-            .work(vec![drain(&stage, webhook).into()], SECONDS(5))
-            .await;
+        // A busy machine may need more than one drain.
+        for id in &retries {
+            while stage.row(*id).await.attempts_total == 0 {
+                let message = drain(&stage, webhook).into();
+                stage.work(vec![message], SECONDS(10)).await;
+            }
+        }
         stage.receiver.answer(Answer::status(200));
         let mut firsts = Vec::new();
         for _ in 0..8 {
@@ -304,9 +308,12 @@ async fn under_a_maximum_the_oldest_go_first_whatever_their_kind() {
         };
         let (firsts, retries) = (attempted(firsts).await, attempted(retries).await);
         assert!(firsts[0] >= begun_at);
-        // A retry may use credit that came while first attempts were being claimed, but none goes before they begin.
-        assert!(firsts[2] <= retries[0], "{firsts:?} {retries:?}");
-        assert!(firsts.last() <= retries.last(), "{firsts:?} {retries:?}");
+        // A retry may use credit that came while a first attempt was being claimed, but it goes after that.
+        let in_order = firsts
+            .iter()
+            .zip(&retries)
+            .all(|(first, retry)| first <= retry);
+        assert!(in_order, "{firsts:?} {retries:?}");
     }
 }
 
