@@ -1,6 +1,8 @@
 //! Secrets, bodies and signatures do not leak: marked ones are sent through the whole gateway and searched for everywhere
 //! else.
 
+mod customers;
+
 use std::fs;
 use std::path::Path;
 
@@ -11,6 +13,7 @@ use postrider_testkit::receiver::{Answer, Receiver};
 use serde_json::{Value, json};
 
 use crate::command::{Serve, TOKEN};
+use postrider_tests::api::Api;
 
 const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
 const SOURCE_SECRET: &str = "whsec_c2VjcmV0IG9mIGEgc291cmNlLCBhIGNhbmFyeQ==";
@@ -39,11 +42,11 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-async fn notifications(gateway: &Serve, wanted: &str) -> String {
+async fn notifications(gateway: &Api, wanted: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client
         .get(format!("{}/v1/stream", gateway.url))
-        .bearer_auth(TOKEN);
+        .bearer_auth(&gateway.token);
     let mut stream = request.header("last-event-id", "0").send().await.unwrap();
     let mut seen = String::new();
     while !seen.contains(wanted) {
