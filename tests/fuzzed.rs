@@ -38,11 +38,13 @@ fn try_all(cases: u32, inputs: impl Strategy<Value = Vec<u8>>, attempt: Attempt)
 /// What libFuzzer found in longer runs: inputs that reach more than random ones.
 #[test]
 fn no_seed_of_a_fuzz_target_breaks_a_guarantee() {
-    let targets: [(&str, Attempt); 8] = [
+    let targets: [(&str, Attempt); 10] = [
+        ("api_calls", hostile::try_api_calls),
         ("custom", hostile::try_custom),
         ("diagnoses", hostile::try_diagnosis),
         ("filters", hostile::try_filter),
         ("gateway_events", hostile::try_gateway_event),
+        ("records", hostile::try_records),
         ("requests", hostile::try_request),
         ("schemas", hostile::try_schema),
         ("templates", hostile::try_template),
@@ -116,4 +118,16 @@ fn no_event_of_api_gateway_makes_the_receiver_fail() {
     let (accepted, refused) = try_all(2000, bytes(), hostile::try_gateway_event);
     assert_eq!(accepted, 0);
     assert!(refused > 200, "{refused}");
+}
+
+#[test]
+fn no_call_breaks_the_api_or_a_page() {
+    let (accepted, refused) = try_all(2000, bytes(), hostile::try_api_calls);
+    assert!(accepted > 100 && refused > 300, "{accepted}, {refused}");
+}
+
+#[test]
+fn no_record_is_lost_by_a_function() {
+    let (accepted, refused) = try_all(2000, bytes(), hostile::try_records);
+    assert!(accepted > 250 && refused > 250, "{accepted}, {refused}");
 }

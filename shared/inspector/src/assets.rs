@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use data_encoding::HEXLOWER;
@@ -74,7 +75,7 @@ pub(super) fn brand_path(style: &str) -> String {
 pub(super) async fn get(
     State(app): State<App>,
     uri: Uri,
-    Path(named): Path<String>,
+    named: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
     let style = app.portal.style.as_deref();
     if let Some(style) = style.filter(|style| brand_path(style) == uri.path()) {
@@ -83,7 +84,9 @@ pub(super) async fn get(
     }
     // Only this version's URL: a cache would store another version's content under it forever.
     let name = named
-        .split_once('-')
+        .as_ref()
+        .ok()
+        .and_then(|Path(named)| named.split_once('-'))
         .filter(|(version, _)| *version == *VERSION);
     let asset = ASSETS
         .iter()

@@ -292,6 +292,7 @@ async fn invalid_input_shows_an_error_page() {
         ("/inspector/deliveries?from=yesterday", 400),
         ("/inspector/webhooks/wh_x/edit", 404),
         ("/inspector/retries/job_x", 404),
+        ("/inspector/assets/%ff", 404),
         ("/inspector?window=1000y", 200),
     ] {
         let answer = get(&stage, path, &cookie).await;

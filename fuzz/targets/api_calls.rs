@@ -1,0 +1,8 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use postrider_tests::hostile::try_api_calls;
+
+fuzz_target!(|input: &[u8]| {
+    try_api_calls(input);
+});
