@@ -1,4 +1,5 @@
-//! The whole gateway, deployed once and then tested section by section: a deployment takes longer than most sections.
+//! The whole gateway, deployed and then tested section by section: a deployment takes longer than most sections. There are two
+//! stacks, each on its own emulator, because an emulator is a single thread.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn the_deployed_stack_delivers_notifies_and_recovers() {
+async fn the_deployed_stack_is_restored_delivers_and_notifies() {
     let mut stack = Stack::deploy().await;
     operating::a_check_of_the_stack_finds_what_is_wrong(&stack).await;
     // First, so that everything else runs on the restored tables.
@@ -22,11 +23,21 @@ async fn the_deployed_stack_delivers_notifies_and_recovers() {
         inspecting::the_inspector_works_as_it_does_embedded(&stack),
         operating::roles_are_limited_to_their_rows(&stack)
     );
+}
+
+#[tokio::test]
+async fn the_deployed_stack_moves_drains_and_recovers() {
+    let mut stack = Stack::deploy().await;
     // An export needs a gateway in which no webhooks are created meanwhile.
     tokio::select! {
         () = moving::a_gateway_moves_to_the_stack_and_back(&stack) => {}
         never = stack.ticking(Duration::from_secs(5)) => match never {},
     }
+    eventbridge::an_event_of_the_bus_is_delivered_and_its_delivery_notified_on_the_bus(&stack)
+        .await;
+    eventbridge::an_event_that_cannot_be_published_goes_to_the_dead_letter_queue(&stack).await;
+    eventbridge::events_in_the_dead_letter_queue_are_published_again(&stack).await;
+    validating::a_payload_that_does_not_match_its_schema_is_accepted_and_counted(&stack).await;
     outages::a_receiver_that_is_down_delays_no_other_and_gets_everything_later(&stack).await;
     outages::a_backlog_is_delivered_although_its_drainer_is_killed(&stack).await;
     outages::a_backlog_is_delivered_although_its_messages_are_lost_and_the_poller_stood_still(
@@ -58,8 +69,4 @@ async fn story(stack: &Stack) {
     failed_webhooks::it_is_probed_and_resumes_automatically(stack, failed).await;
     delivering::a_dead_delivery_is_sent_again_when_an_operator_retries_it(stack).await;
     delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack).await;
-    eventbridge::an_event_of_the_bus_is_delivered_and_its_delivery_notified_on_the_bus(stack).await;
-    eventbridge::an_event_that_cannot_be_published_goes_to_the_dead_letter_queue(stack).await;
-    eventbridge::events_in_the_dead_letter_queue_are_published_again(stack).await;
-    validating::a_payload_that_does_not_match_its_schema_is_accepted_and_counted(stack).await;
 }
