@@ -136,6 +136,24 @@ mod tests {
     }
 
     #[test]
+    fn names_and_values_count_towards_the_limit() {
+        let parse = |bytes: usize| {
+            let value = "x".repeat(bytes / 4 - 4);
+            let names = ["x-aa", "x-bb", "x-cc", "x-dd"];
+            CustomHeaders::parse(names.map(|name| (name, value.as_str())))
+        };
+        assert!(parse(MAX_HEADER_BYTES).is_ok());
+        let errors = parse(MAX_HEADER_BYTES + 4).unwrap_err().into_fields();
+        assert!(errors[0].message.contains("bytes in total"), "{errors:?}");
+    }
+
+    #[test]
+    fn debug_output_names_headers_without_values() {
+        let headers = CustomHeaders::parse([("Authorization", "Bearer x")]).unwrap();
+        assert_eq!(format!("{headers:?}"), "[\"authorization\"]");
+    }
+
+    #[test]
     fn headers_are_parsed_and_limited() {
         assert!(CustomHeaders::parse([("Authorization", "Bearer x"), ("X-Env", "prod")]).is_ok());
         for (name, value) in [

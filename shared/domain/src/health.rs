@@ -300,6 +300,45 @@ mod tests {
         assert_eq!(well.probes, 0);
     }
 
+    #[test]
+    fn only_a_failed_webhook_that_is_resumed_is_on_probation() {
+        let of = |status| Health {
+            status,
+            ..Health::default()
+        };
+        for (before, after, is_on_probation) in [
+            (WebhookStatus::Failed, WebhookStatus::Active, true),
+            (WebhookStatus::Paused, WebhookStatus::Active, false),
+            (WebhookStatus::Failed, WebhookStatus::Paused, false),
+        ] {
+            let set = of(before).set(after, Timestamp::ZERO);
+            assert_eq!(set.on_probation, is_on_probation, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_stopped_webhook_can_only_be_disabled() {
+        let stopped = |before, generation, after| {
+            let health = Health {
+                status: before,
+                generation: 1,
+                probes: 2,
+                ..Health::default()
+            };
+            health.stopped(after, generation, StatusReason::Gone, Timestamp::ZERO)
+        };
+        for before in [WebhookStatus::Failed, WebhookStatus::Paused] {
+            let failed = stopped(before, 1, WebhookStatus::Failed);
+            assert_eq!((failed.status, failed.reason), (before, None));
+            let disabled = stopped(before, 1, WebhookStatus::Disabled);
+            assert_eq!(disabled.status, WebhookStatus::Disabled);
+            assert_eq!((disabled.probes, disabled.next_probe_at), (0, None));
+        }
+        // An operator has changed it since.
+        let outdated = stopped(WebhookStatus::Active, 0, WebhookStatus::Disabled);
+        assert_eq!(outdated.status, WebhookStatus::Active);
+    }
+
     fn failure() -> LastFailure {
         LastFailure {
             delivery: "dlv_aaaaaaaaaaaaeaaaaaaaaaaaaeaaaaaaaaaaaaiaaaaaaaaaaaaa"

@@ -305,6 +305,26 @@ mod tests {
     }
 
     #[test]
+    fn an_error_says_how_long_an_id_is() {
+        let error = "wh_x".parse::<WebhookId>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "is not a valid id: expected `wh_` and 26 characters"
+        );
+    }
+
+    #[test]
+    fn debug_output_is_what_users_see() {
+        let id = DeliveryId {
+            event: EventId::from_bytes([1; 16]),
+            webhook: WebhookId::from_bytes([2; 16]),
+        };
+        assert_eq!(format!("{id:?}"), id.to_string());
+        let tenant: TenantId = "acme".parse().unwrap();
+        assert_eq!(format!("{tenant:?}"), "acme");
+    }
+
+    #[test]
     fn an_id_has_one_spelling() {
         let id = WebhookId::from_bytes([0; 16]);
         let text = id.to_string();

@@ -11,6 +11,16 @@ fn entry(name: &str, description: &str) -> CatalogueEntry {
     draft.check(name.parse().unwrap(), Timestamp::ZERO).unwrap()
 }
 
+#[test]
+fn the_time_of_storing_is_not_what_an_entry_says() {
+    let stored = CatalogueEntry {
+        updated_at: Timestamp::from_millis(5),
+        ..entry("a.b", "x")
+    };
+    assert!(stored.says_the_same_as(&entry("a.b", "x")));
+    assert!(!stored.says_the_same_as(&entry("a.b", "y")));
+}
+
 fn complaints(draft: CatalogueDraft) -> Vec<String> {
     let errors = draft.check("a.b".parse().unwrap(), Timestamp::ZERO);
     let errors = errors.unwrap_err().into_fields().into_iter();

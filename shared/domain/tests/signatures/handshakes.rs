@@ -7,6 +7,10 @@ use postrider_domain::inbound::{Inbound, verify};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::time::Millis;
 use postrider_samples::{self as sample, SampleEvent, SampleKeys};
+use serde_json::json;
+
+/// Longer challenges are not sent back.
+const LIMIT: usize = 256;
 
 fn asked(scheme: &Scheme, keys: &SampleKeys, body: &'static str) -> Inbound {
     let event = SampleEvent {
@@ -69,6 +73,16 @@ fn a_zoom_handshake_cannot_be_used_to_sign_a_message() {
 }
 
 #[test]
+fn a_zoom_token_has_a_limit() {
+    let of = |bytes: usize| {
+        let body = json!({"event": "endpoint.url_validation", "payload": {"plainToken": "a".repeat(bytes)}});
+        answer("zoom", body.to_string().leak())
+    };
+    assert!(of(LIMIT).is_some());
+    assert_eq!(of(LIMIT + 1), None);
+}
+
+#[test]
 fn discord_gets_its_pings_answered() {
     let interaction = answer("discord", r#"{"type":1,"id":"1"}"#).unwrap();
     assert_eq!(
@@ -82,6 +96,10 @@ fn discord_gets_its_pings_answered() {
             "discord",
             r#"{"type":1,"event":{"type":"ENTITLEMENT_CREATE"}}"#
         ),
+        None
+    );
+    assert_eq!(
+        answer("discord", r#"{"type":0,"event":{"type":"READY"}}"#),
         None
     );
     assert_eq!(answer("discord", r#"{"type":2}"#), None);
@@ -114,6 +132,12 @@ fn meta_gets_its_challenge_for_the_token() {
     assert_eq!(ask(&source, Method::POST, &query("meatyhamhock")), None);
     let markup = "hub.mode=subscribe&hub.challenge=%0Ax&hub.verify_token=meatyhamhock";
     assert_eq!(ask(&source, Method::GET, markup), None);
+    let long = |bytes: usize| {
+        let challenge = "1".repeat(bytes);
+        format!("hub.mode=subscribe&hub.challenge={challenge}&hub.verify_token=meatyhamhock")
+    };
+    assert!(ask(&source, Method::GET, &long(LIMIT)).is_some());
+    assert_eq!(ask(&source, Method::GET, &long(LIMIT + 1)), None);
 }
 
 #[test]
