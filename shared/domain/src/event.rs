@@ -166,6 +166,8 @@ mod tests {
         let source = Origin::Source(SourceId::from_bytes([7; 16]));
         for origin in [Origin::Api, Origin::Test, source] {
             assert_eq!(origin.to_string().parse(), Ok(origin));
+            let stored = serde_json::to_value(origin).unwrap();
+            assert_eq!(stored, origin.to_string());
         }
         assert!("webhook".parse::<Origin>().is_err());
     }

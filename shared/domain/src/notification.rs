@@ -413,3 +413,6 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
         | None => counted,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -314,6 +314,23 @@ mod tests {
     }
 
     #[test]
+    fn each_name_is_read_back_and_is_the_same_in_every_store() {
+        for kind in FailureKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        for phase in Phase::ALL {
+            assert_eq!(phase.as_str().parse(), Ok(phase));
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase.as_str());
+        }
+        for control in [Control::AbortMessage, Control::Disable] {
+            assert_eq!(Control::parse(control.as_str()), Some(control));
+        }
+        assert_eq!("".parse::<FailureKind>(), Err(UnknownName));
+        assert_eq!("timeout".parse::<Phase>(), Err(UnknownName));
+    }
+
+    #[test]
     fn a_control_that_is_not_known_asks_for_nothing() {
         assert_eq!(Control::parse(" disable "), Some(Control::Disable));
         assert_eq!(Control::parse("abort-message"), Some(Control::AbortMessage));

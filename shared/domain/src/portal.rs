@@ -190,7 +190,6 @@ mod tests {
         ] {
             assert_eq!(back(good).unwrap().return_url.as_deref(), Some(good));
         }
-        let long = format!("https://app.example/{}", "a".repeat(1_000));
         for bad in [
             "",
             "/settings",
@@ -198,10 +197,35 @@ mod tests {
             "javascript:alert(1)",
             "data:text/html,x",
             "https://user:secret@app.example/",
+            "https://user@app.example/",
+            "https://:secret@app.example/",
             "https://",
-            &long,
         ] {
             assert!(back(bad).unwrap_err().contains("return_url"), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_return_url_is_limited_as_given_and_as_linked() {
+        let url = |path: &str, filler: &str, chars: usize| {
+            let start = format!("https://app.example/{path}");
+            let left = chars - start.len();
+            start + &filler.repeat(left / filler.len())
+        };
+        let fits = |url: &str| {
+            let found = return_url(url);
+            assert!(found.is_ok() || found == Err("must be at most 1000 characters".to_owned()));
+            found.is_ok()
+        };
+        assert!(fits(&url("", "a", 1_000)));
+        assert!(!fits(&url("", "a", 1_001)));
+        // Linked without the dots.
+        assert!(fits(&url("", "./", 1_000)));
+        assert!(!fits(&url("a", "/..", 1_002)));
+        // Linked as six characters.
+        let escaped = |chars: usize| url("ä", "a", chars - 4);
+        assert!(fits(&escaped(1_000)));
+        assert!(!fits(&escaped(1_001)));
+        assert!(!fits(&escaped(1_003)));
     }
 }

@@ -86,6 +86,64 @@ pub fn latency_bucket(elapsed: Millis) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::tests::{NOW, row};
+
+    #[test]
+    fn an_attempt_counts_at_once_and_the_rest_when_the_delivery_finishes() {
+        use Status::{Dead, Delivered, Failed, Pending};
+        // Columns: status and attempts before, status and attempts after; delivered, dead, attempts, retried, retries.
+        for (before, tried_before, after, tried_after, counts) in [
+            (Pending, 0, Pending, 0, None),
+            (Failed, 1, Failed, 1, None),
+            (Dead, 1, Pending, 1, None),
+            (Delivered, 1, Delivered, 1, None),
+            (Pending, 0, Failed, 1, Some((0, 0, 1, 0, 0))),
+            (Failed, 2, Failed, 3, Some((0, 0, 1, 0, 0))),
+            (Failed, 2, Failed, 5, Some((0, 0, 3, 0, 0))),
+            (Pending, 0, Delivered, 1, Some((1, 0, 1, 0, 0))),
+            (Failed, 1, Delivered, 2, Some((1, 0, 1, 1, 1))),
+            (Failed, 3, Delivered, 4, Some((1, 0, 1, 1, 3))),
+            (Pending, 0, Dead, 1, Some((0, 1, 1, 0, 0))),
+            (Failed, 3, Dead, 4, Some((0, 1, 1, 1, 3))),
+            (Pending, 0, Dead, 0, Some((0, 1, 0, 0, 0))),
+            (Failed, 3, Dead, 3, Some((0, 1, 0, 1, 2))),
+        ] {
+            let of = |status, attempts| Delivery {
+                attempt_count: attempts,
+                attempts_total: attempts,
+                ..row(status)
+            };
+            let (from, to) = (of(before, tried_before), of(after, tried_after));
+            let found = StatsDelta::of_change(&from, &to, NOW.plus(Millis::new(11)));
+            let expected = counts.map(|(delivered, dead, attempts, retried, retries)| StatsDelta {
+                delivered,
+                dead,
+                attempts,
+                retried,
+                retries,
+                latency_bucket: (delivered == 1).then_some(1),
+            });
+            assert_eq!(
+                found, expected,
+                "{before} {tried_before} to {after} {tried_after}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_attempts_since_a_requeue_are_retries() {
+        let requeued = Delivery {
+            attempts_total: 7,
+            ..row(Status::Dead).requeued(NOW)
+        };
+        let delivered = Delivery {
+            attempt_count: 1,
+            attempts_total: 8,
+            ..row(Status::Delivered)
+        };
+        let found = StatsDelta::of_change(&requeued, &delivered, NOW).unwrap();
+        assert_eq!((found.attempts, found.retried, found.retries), (1, 0, 0));
+    }
 
     #[test]
     fn a_latency_falls_into_the_bucket_whose_bound_it_does_not_exceed() {

@@ -253,6 +253,88 @@ mod tests {
     }
 
     #[test]
+    fn each_limit_is_accepted_up_to_its_maximum() {
+        let all = |webhooks, publish_rate, max_body_bytes, retention_days| TenantLimits {
+            webhooks: Some(webhooks),
+            publish_rate: Some(publish_rate),
+            max_body_bytes: Some(max_body_bytes),
+            retention_days: Some(retention_days),
+        };
+        let faults = |limits: TenantLimits| {
+            let found = limits.check().err().map(Invalid::into_fields);
+            found.map_or(0, |fields| fields.len())
+        };
+        assert_eq!(faults(TenantLimits::default()), 0);
+        assert_eq!(faults(all(1, 1, 1, 1)), 0);
+        assert_eq!(faults(all(1_000, 100_000, 4_194_304, 3_650)), 0);
+        assert_eq!(faults(all(1_001, 100_001, 4_194_305, 3_651)), 4);
+    }
+
+    #[test]
+    fn a_tenant_may_have_as_many_webhooks_as_its_limit_and_the_gateways_allow() {
+        for (own, most) in [
+            (None, MAX_WEBHOOKS),
+            (Some(3), 3),
+            (Some(u32::MAX), MAX_WEBHOOKS),
+        ] {
+            let limits = TenantLimits {
+                webhooks: own,
+                ..TenantLimits::default()
+            };
+            assert_eq!(limits.max_webhooks(), most);
+        }
+    }
+
+    #[test]
+    fn a_change_names_every_invalid_field() {
+        let draft = TenantDraft {
+            name: " ".to_owned(),
+            limits: TenantLimits {
+                webhooks: Some(0),
+                ..TenantLimits::default()
+            },
+        };
+        let tenant = Tenant::unrecorded("acme".parse().unwrap());
+        let faults = tenant.changed(&draft, NOW).unwrap_err().into_fields();
+        let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        assert_eq!(fields, ["name", "limits.webhooks"]);
+    }
+
+    #[test]
+    fn a_deletion_is_recorded_as_a_change_even_of_a_tenant_without_a_record() {
+        let deletion = Deletion {
+            erasure: ErasureId::from_bytes([5; 16]),
+            begun_at: later(),
+        };
+        let unrecorded = Tenant::unrecorded("acme".parse().unwrap());
+        let recorded = |updated_at| Tenant {
+            recorded: Some(Recorded {
+                created_at: NOW,
+                updated_at,
+            }),
+            ..unrecorded.clone()
+        };
+        let moment = Millis::new(1);
+        for (tenant, created_at, updated_at) in [
+            (unrecorded.clone(), later(), later()),
+            (recorded(NOW), NOW, later()),
+            (recorded(later()), NOW, later().plus(moment)),
+        ] {
+            let deleted = tenant.deleted_by(deletion);
+            let expected = Tenant {
+                recorded: Some(Recorded {
+                    created_at,
+                    updated_at,
+                }),
+                deletion: Some(deletion),
+                ..unrecorded.clone()
+            };
+            assert_eq!(deleted, expected);
+            assert_eq!(deleted.updated_at(), Some(updated_at));
+        }
+    }
+
+    #[test]
     fn a_change_keeps_the_time_of_creation_and_is_later_than_the_last() {
         let tenant = Tenant::unrecorded("acme".parse().unwrap());
         let first = tenant.changed(&limited(TenantLimits::default()), NOW);

@@ -61,14 +61,14 @@ impl Timestamp {
     #[must_use]
     pub const fn since(self, earlier: Self) -> Millis {
         let gap = self.0.saturating_sub(earlier.0);
-        Millis(if gap < 0 { 0 } else { gap.unsigned_abs() })
+        Millis(if gap <= 0 { 0 } else { gap.unsigned_abs() })
     }
 
     /// This instant, or `now` if it lies in the future. A stored time was once some process's present: one that is later
     /// than now was written by a clock that ran ahead, and must not hold anything up until the others catch up.
     #[must_use]
-    pub const fn not_after(self, now: Self) -> Self {
-        if self.0 > now.0 { now } else { self }
+    pub fn not_after(self, now: Self) -> Self {
+        self.min(now)
     }
 
     /// Whether a stored due time has come. Nothing is scheduled further ahead than `longest`: a time beyond that was written
@@ -133,10 +133,11 @@ impl Millis {
     /// A span of the past as people read it: whole seconds, rounded to the nearest, from one second on.
     #[must_use]
     pub const fn to_nearest_second(self) -> Self {
-        if self.0 < 1000 {
-            return self;
+        if self.0 >= 1000 {
+            Self::from_seconds(self.0.saturating_add(500) / 1000)
+        } else {
+            self
         }
-        Self::from_seconds(self.0.saturating_add(500) / 1000)
     }
 }
 
@@ -202,6 +203,45 @@ mod tests {
     }
 
     #[test]
+    fn an_hour_and_a_day_begin_at_or_before_each_of_their_instants() {
+        let at = |text: String| Timestamp::parse_rfc3339(&text).unwrap();
+        for (date, hour, rest) in [
+            ("2026-02-21", "10", "00:00"),
+            ("2026-02-21", "10", "59:59.999"),
+            ("2026-02-21", "00", "00:00"),
+            ("2026-02-20", "23", "59:59.999"),
+            ("1969-12-31", "23", "30:00"),
+        ] {
+            let instant = at(format!("{date}T{hour}:{rest}Z"));
+            assert_eq!(instant.hour(), at(format!("{date}T{hour}:00:00Z")));
+            assert_eq!(instant.day(), at(format!("{date}T00:00:00Z")));
+        }
+    }
+
+    #[test]
+    fn a_span_of_the_past_is_rounded_from_one_second_on() {
+        for (ms, rounded) in [
+            (0, 0),
+            (999, 999),
+            (1_000, 1_000),
+            (1_499, 1_000),
+            (1_500, 2_000),
+            (272_104_999, 272_105_000),
+        ] {
+            assert_eq!(Millis::new(ms).to_nearest_second(), Millis::new(rounded));
+        }
+    }
+
+    #[test]
+    fn a_span_survives_being_a_duration() {
+        for ms in [0, 1_500, u64::MAX] {
+            let span = Millis::new(ms);
+            assert_eq!(Millis::from(Duration::from(span)), span);
+        }
+        assert_eq!(Millis::from(Duration::MAX), Millis::new(u64::MAX));
+    }
+
+    #[test]
     fn arithmetic_saturates() {
         let last = Timestamp::from_millis(i64::MAX);
         assert_eq!(last.plus(Millis::new(u64::MAX)), last);
@@ -223,8 +263,18 @@ mod tests {
 
     #[test]
     fn spans_are_human_readable() {
-        assert_eq!(Millis::new(350).to_string(), "350 ms");
-        assert_eq!(Millis::from_seconds(150).to_string(), "2m 30s");
-        assert_eq!(Millis::from_seconds(272_105).to_string(), "3d 3h 35m 5s");
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1s"),
+            (59_999, "59s"),
+            (60_000, "1m"),
+            (150_000, "2m 30s"),
+            (7_265_000, "2h 1m 5s"),
+            (86_400_000, "1d"),
+            (272_105_000, "3d 3h 35m 5s"),
+        ] {
+            assert_eq!(Millis::new(ms).to_string(), text);
+        }
     }
 }

@@ -76,3 +76,47 @@ pub struct SourceCopy {
     pub secrets: SecretRing<SharedSecret>,
     pub created_at: Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::SigningSecret;
+
+    #[test]
+    fn the_name_says_which_deliveries_move() {
+        for (name, moved) in [
+            ("none", vec![]),
+            ("open", vec![Status::Pending, Status::Failed]),
+            ("all", Status::ALL.to_vec()),
+        ] {
+            let choice = MovedDeliveries::ALL
+                .into_iter()
+                .find(|it| it.as_str() == name);
+            let found: Vec<_> = Status::ALL
+                .into_iter()
+                .filter(|status| choice.unwrap().includes(*status))
+                .collect();
+            assert_eq!(found, moved, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_was_stopped_arrives_stopped_with_its_reason() {
+        let now = Timestamp::from_millis(1_771_668_000_000);
+        for status in WebhookStatus::ALL {
+            let copy = WebhookCopy {
+                id: WebhookId::from_bytes([1; 16]),
+                tenant: TenantId::default(),
+                draft: WebhookDraft::default(),
+                secrets: SecretRing::new(SigningSecret::from_key(&[1; 32])),
+                status,
+                reason: Some(StatusReason::Gone),
+                created_at: Timestamp::ZERO,
+            };
+            let health = copy.health(now);
+            assert_eq!((health.status, health.reason), (status, copy.reason));
+            let stopped_at = (status != WebhookStatus::Active).then_some(now);
+            assert_eq!(health.changed_at, stopped_at, "{status:?}");
+        }
+    }
+}

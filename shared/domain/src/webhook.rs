@@ -285,3 +285,92 @@ fn is_email(text: &str) -> bool {
         })
         && !text.contains(['<', '>', ',', ';'])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::StatusReason;
+
+    fn draft() -> WebhookDraft {
+        WebhookDraft {
+            name: "w".to_owned(),
+            target_url: "https://receiver.example/".to_owned(),
+            event_types: vec!["task.*".to_owned(), "order.paid".to_owned()],
+            ..WebhookDraft::default()
+        }
+    }
+
+    #[test]
+    fn an_attempt_may_take_as_long_as_connecting_and_its_timeout_together() {
+        assert_eq!(longest_attempt(Millis::ZERO), Millis::from_seconds(5));
+        let longest = longest_attempt(Millis::from_seconds(30));
+        assert_eq!(longest, Millis::from_seconds(35));
+    }
+
+    #[test]
+    fn a_webhook_wants_what_matches_one_of_its_patterns_unless_it_is_disabled() {
+        let webhook = |status| Webhook {
+            id: WebhookId::from_bytes([1; 16]),
+            tenant: TenantId::default(),
+            settings: draft().check(&Rules::default()).unwrap(),
+            secrets: SecretRing::new(SigningSecret::from_key(&[1; 32])),
+            created_at: Timestamp::ZERO,
+            updated_at: Timestamp::ZERO,
+            health: Health::default().stopped(status, 0, StatusReason::Gone, Timestamp::ZERO),
+        };
+        for status in WebhookStatus::ALL {
+            let webhook = webhook(status);
+            let wants = |text: &str| webhook.wants(&text.parse().unwrap());
+            let is_enabled = status != WebhookStatus::Disabled;
+            assert_eq!(wants("task.completed"), is_enabled, "{status:?}");
+            assert_eq!(wants("order.paid"), is_enabled, "{status:?}");
+            assert!(!wants("order.cancelled"), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn an_owner_has_one_plain_address_that_fits() {
+        let accepts = |address: &str| {
+            let given = WebhookDraft {
+                owner_email: Some(address.to_owned()),
+                ..draft()
+            };
+            let checked = given.check(&Rules::default());
+            checked.is_ok_and(|settings| settings.owner_email.as_deref() == Some(address))
+        };
+        let host = "@host.example";
+        let of_length = |bytes: usize| "a".repeat(bytes - host.len()) + host;
+        let longest = of_length(MAX_EMAIL_BYTES);
+        for good in [
+            "a@b",
+            "ops+webhooks@mail.host.example",
+            "\"a@b\"@host.example",
+            "jürgen@müller.example",
+            &longest,
+        ] {
+            assert!(accepts(good), "{good}");
+        }
+        let too_long = of_length(MAX_EMAIL_BYTES + 1);
+        for bad in [
+            "",
+            "owner",
+            "@",
+            "@host.example",
+            "owner@",
+            "owner@.host.example",
+            "owner@host.example.",
+            "own er@host.example",
+            "owner@host.example\u{a0}",
+            "owner\r\n@host.example",
+            "owner\0@host.example",
+            "Owner <owner@host.example>",
+            "<owner@host.example",
+            "owner@host.example>",
+            "a@host.example,b@host.example",
+            "a@host.example;b@host.example",
+            &too_long,
+        ] {
+            assert!(!accepts(bad), "{bad:?}");
+        }
+    }
+}

@@ -49,6 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::delivery::tests::{NOW, row};
     use crate::key_stats::StatTotals;
     use crate::stats::latency_bucket;
 
@@ -74,6 +75,26 @@ mod tests {
             }
         }
         totals
+    }
+
+    #[test]
+    fn a_delivery_is_observed_when_it_is_delivered_or_dies() {
+        let attempted = |status| Delivery {
+            attempt_count: 3,
+            attempts_total: 3,
+            ..row(status)
+        };
+        let took = Millis::new(1_500);
+        let of = |status, after| Finished::of_change(&row(status), &after, NOW.plus(took));
+        let finished = |retries, latency| Some(Finished { retries, latency });
+        for status in [Status::Pending, Status::Failed] {
+            let delivered = of(status, attempted(Status::Delivered));
+            assert_eq!(delivered, finished(2, Some(took)));
+            assert_eq!(of(status, attempted(Status::Dead)), finished(2, None));
+            assert_eq!(of(status, row(status).expired()), finished(0, None));
+            assert_eq!(of(status, attempted(Status::Failed)), None);
+        }
+        assert_eq!(of(Status::Dead, row(Status::Dead).requeued(NOW)), None);
     }
 
     proptest! {

@@ -48,6 +48,20 @@ fn rates_are_relative_to_finished_deliveries() {
 }
 
 #[test]
+fn a_description_begins_with_the_unit_of_its_values() {
+    for (key_stat, unit) in KeyStat::ALL.into_iter().zip([
+        "Percentage of ",
+        "Seconds from ",
+        "Percentage of ",
+        "Webhooks whose ",
+        "Attempts beyond ",
+    ]) {
+        let text = key_stat.description();
+        assert!(text.starts_with(unit), "{key_stat:?}: {text}");
+    }
+}
+
+#[test]
 fn a_value_at_its_threshold_does_not_alert() {
     for key_stat in KeyStat::ALL {
         let (comparison, threshold) = key_stat.threshold();
@@ -78,6 +92,21 @@ fn the_95th_percentile_lies_within_its_bucket() {
         Some(259_200.0),
         "beyond the last bound, that bound is returned"
     );
+}
+
+#[test]
+fn each_counter_of_a_period_is_a_sum() {
+    let of = |n| StatTotals {
+        delivered: n,
+        dead: 10 * n,
+        attempts: 100 * n,
+        retried: 1_000 * n,
+        retries: 10_000 * n,
+        latency: [n; BUCKETS],
+    };
+    let mut sum = of(3);
+    sum.add(&of(2));
+    assert_eq!(sum, of(5));
 }
 
 proptest! {
