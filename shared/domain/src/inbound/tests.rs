@@ -93,6 +93,31 @@ fn the_operator_gets_the_exact_reason() {
 }
 
 #[test]
+fn a_request_of_an_unknown_source_costs_a_digest_of_its_body() {
+    let [way] = &*Scheme::stand_in().ways else {
+        panic!("one way");
+    };
+    let inbound = request(&[], BODY);
+    let request = SignedParts {
+        inbound: &inbound,
+        public_url: None,
+    };
+    assert_eq!(way.message(request).0.concat(), BODY);
+    assert!(way.key(&secret(UNKNOWN)).is_some());
+}
+
+#[test]
+fn a_request_is_shown_without_its_contents() {
+    let mut inbound = request(&[("x-token", "canary")], b"canary");
+    inbound.query = Some("token=canary".to_owned());
+    let shown = format!("{inbound:?}");
+    assert!(!shown.contains("canary"), "{shown}");
+    for part in ["POST", "x-token", "body_bytes: 6"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
 fn a_rotated_secret_verifies_until_it_expires() {
     let mut source = source();
     source.secrets = source.secrets.rotated(secret("next"), NOW).unwrap();
