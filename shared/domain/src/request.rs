@@ -142,7 +142,7 @@ pub fn signed_headers(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::egress::Rules;
     use crate::event::Origin;
@@ -154,7 +154,8 @@ mod tests {
 
     const TARGET: &str = "https://receiver.example/hook?own=1";
 
-    fn webhook() -> Webhook {
+    /// With a template that adds to the query.
+    pub(crate) fn webhook() -> Webhook {
         let template = TemplateDraft {
             body: "{}".to_owned(),
             query: Some("q={{ payload.q }}".to_owned()),
@@ -191,6 +192,18 @@ mod tests {
             created_at: Timestamp::ZERO,
         };
         Content::of(&event, &webhook())
+    }
+
+    #[test]
+    fn a_template_adds_to_the_query_of_the_url() {
+        let content = content(1).unwrap();
+        for (target, called) in [
+            ("https://h.example/", "https://h.example/?q=x"),
+            ("https://h.example/?", "https://h.example/?q=x"),
+            ("https://h.example/?own=1", "https://h.example/?own=1&q=x"),
+        ] {
+            assert_eq!(content.url(&target.parse().unwrap()).as_str(), called);
+        }
     }
 
     #[test]

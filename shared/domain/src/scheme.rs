@@ -170,3 +170,36 @@ pub(crate) fn text_at(inbound: &Inbound, pointer: &str) -> Option<String> {
 pub(crate) fn query_field(query: &str, name: &str) -> Option<String> {
     form::field(query.as_bytes(), name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_schemes_sign_the_url_they_call() {
+        let signing: Vec<_> = Scheme::all().filter(|scheme| scheme.signs_url()).collect();
+        let names: Vec<_> = signing.iter().map(|scheme| scheme.name).collect();
+        assert_eq!(names, ["twilio", "square", "hubspot"]);
+    }
+
+    #[test]
+    fn only_the_header_of_a_token_contains_the_secret() {
+        let gitlab = Scheme::named("gitlab").unwrap();
+        assert!(gitlab.sends_secret_in("x-gitlab-token"));
+        assert!(!gitlab.sends_secret_in("webhook-signature"));
+        assert!(!gitlab.sends_secret_in("x-gitlab-event"));
+        let github = Scheme::named("github").unwrap();
+        assert!(!github.sends_secret_in("x-hub-signature-256"));
+        let sent = |draft| CustomDraft::check(draft).unwrap().sends_secret_in("x-own");
+        let draft = CustomDraft {
+            header: "X-Own".to_owned(),
+            ..CustomDraft::default()
+        };
+        assert!(!sent(draft.clone()));
+        assert!(sent(CustomDraft {
+            digest: Some("token".to_owned()),
+            encoding: Some("text".to_owned()),
+            ..draft
+        }));
+    }
+}

@@ -225,9 +225,13 @@ mod tests {
         let ring = SecretRing::new(secret.clone());
         let shared = SharedSecret::parse("nonsense").unwrap();
         let shown = format!(
-            "{secret:?} {ring:?} {shared:?} {:?}",
+            "{secret:?} {ring:?} {shared:?} {:?} {:?}",
+            UncheckedSecret::from(&shared),
             SigningSecret::parse("whsec_nonsense")
         );
+        for kind in ["SigningSecret", "SharedSecret", "UncheckedSecret"] {
+            assert!(shown.contains(&format!("{kind}(hidden)")), "{shown}");
+        }
         assert!(
             !shown.contains("whsec_Bw") && !shown.contains("nonsense"),
             "{shown}"
@@ -241,6 +245,14 @@ mod tests {
         assert_eq!(of(23), Err(SecretError));
         assert_eq!(of(65), Err(SecretError));
         assert_eq!(SigningSecret::parse(""), Err(SecretError));
+    }
+
+    #[test]
+    fn a_signing_secret_is_the_base64_of_its_key() {
+        let text = format!("whsec_{}=", "A".repeat(43));
+        assert_eq!(SigningSecret::from_key(&[0; 32]).expose(), text);
+        let parsed = SigningSecret::parse(&text).unwrap();
+        assert_eq!((parsed.expose(), parsed.key()), (&*text, &[0; 32][..]));
     }
 
     #[test]

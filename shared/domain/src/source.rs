@@ -252,6 +252,72 @@ mod tests {
         assert_eq!(fields, expected);
     }
 
+    /// The fields with errors.
+    fn faults(draft: SourceDraft) -> Vec<String> {
+        let errors = draft.check(|_| true).err().map(Invalid::into_fields);
+        let fields = errors.into_iter().flatten().map(|error| error.field);
+        fields.collect()
+    }
+
+    #[test]
+    fn a_custom_scheme_is_described_exactly_if_it_is_used() {
+        let with = |scheme: &str, custom| SourceDraft {
+            scheme: scheme.to_owned(),
+            custom,
+            ..draft()
+        };
+        let own = || {
+            Some(CustomDraft {
+                header: "x-own".to_owned(),
+                ..CustomDraft::default()
+            })
+        };
+        let settings = with("custom", own()).check(|_| true).unwrap();
+        assert_eq!(settings.scheme.name, "custom");
+        assert_eq!(SourceDraft::from(&settings).check(|_| true), Ok(settings));
+        assert_eq!(faults(with("custom", None)), ["custom"]);
+        assert_eq!(faults(with("github", own())), ["custom"]);
+        assert_eq!(faults(with("rot13", None)), ["scheme"]);
+    }
+
+    #[test]
+    fn only_meta_has_a_verify_token() {
+        let with = |scheme: &str, token: &str| SourceDraft {
+            scheme: scheme.to_owned(),
+            verify_token: Some(token.to_owned().into()),
+            ..draft()
+        };
+        assert!(faults(with("meta", "meatyhamhock")).is_empty());
+        assert_eq!(faults(with("meta", "")), ["verify_token"]);
+        assert_eq!(faults(with("github", "meatyhamhock")), ["verify_token"]);
+    }
+
+    #[test]
+    fn a_secret_must_fit_the_scheme() {
+        let settings = |scheme: &str| SourceDraft {
+            scheme: scheme.to_owned(),
+            ..draft()
+        };
+        let check = |scheme: &str| {
+            let settings = settings(scheme).check(|_| true).unwrap();
+            settings.check_secret(&check_shared_secret("any text").unwrap())
+        };
+        assert_eq!(check("github"), Ok(()));
+        let errors = check("discord").unwrap_err().into_fields();
+        assert_eq!(errors[0].field, "secret");
+        assert!(!errors[0].message.contains("any text"));
+    }
+
+    #[test]
+    fn a_sender_posts_to_the_path_with_the_id_of_its_source() {
+        let id = SourceId::from_bytes([1; 16]);
+        let path = Source::path(id);
+        assert_eq!(
+            path.strip_prefix("/gateway/webhooks/"),
+            Some(&*id.to_string())
+        );
+    }
+
     #[test]
     fn the_number_of_routes_is_limited() {
         let many = |count| SourceDraft {

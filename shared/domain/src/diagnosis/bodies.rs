@@ -125,14 +125,17 @@ mod tests {
 
     #[test]
     fn json_is_formatted_as_common_libraries_do() {
-        let found = all(r#"{"b": 1.50,"a":["x, \"y\": z" ] }"#);
+        let found = all(r#"{"b": 1.50,"a":["x, \" y\": z\\" ] }"#);
         for (change, text) in [
-            (BodyChange::Compact, r#"{"b":1.50,"a":["x, \"y\": z"]}"#),
-            (BodyChange::Spaced, r#"{"b": 1.50, "a": ["x, \"y\": z"]}"#),
-            (BodyChange::Sorted, r#"{"a":["x, \"y\": z"],"b":1.5}"#),
+            (BodyChange::Compact, r#"{"b":1.50,"a":["x, \" y\": z\\"]}"#),
+            (
+                BodyChange::Spaced,
+                r#"{"b": 1.50, "a": ["x, \" y\": z\\"]}"#,
+            ),
+            (BodyChange::Sorted, r#"{"a":["x, \" y\": z\\"],"b":1.5}"#),
             (
                 BodyChange::SortedSpaced,
-                r#"{"a": ["x, \"y\": z"], "b": 1.5}"#,
+                r#"{"a": ["x, \" y\": z\\"], "b": 1.5}"#,
             ),
         ] {
             assert!(

@@ -96,7 +96,11 @@ impl fmt::Display for Finding {
         match self {
             Self::Matches => f.write_str("it matches: the request would be accepted now"),
             Self::Clock { seconds_off } => {
-                let way = if *seconds_off < 0 { "behind" } else { "ahead" };
+                let way = if seconds_off.is_negative() {
+                    "behind"
+                } else {
+                    "ahead"
+                };
                 let seconds = seconds_off.unsigned_abs();
                 write!(
                     f,
@@ -169,5 +173,50 @@ impl fmt::Display for UrlChange {
             Self::QueryCut => "without the query",
             Self::AsReceived => "the host and path of the request",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_ahead_or_behind() {
+        for (seconds_off, words) in [(3600, "3600 s ahead"), (-301, "301 s behind")] {
+            let text = Finding::Clock { seconds_off }.to_string();
+            assert!(text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_finding_names_what_it_found() {
+        let (scheme, expected) = ("stripe", "header `x-sig: <hex>`".to_owned());
+        let body = |change| Finding::ChangedBody { change };
+        let url = |change| Finding::ChangedUrl { change };
+        for (finding, words) in [
+            (Finding::Matches, "would be accepted now"),
+            (Finding::BadTime, "the timestamp is missing"),
+            (Finding::OldSecret, "an expired secret"),
+            (Finding::OtherScheme { scheme }, "the scheme `stripe`"),
+            (body(BodyChange::CrlfCut), "LF line endings"),
+            (body(BodyChange::Base64Decoded), "base64"),
+            (url(UrlChange::PortCut), "without the port"),
+            (url(UrlChange::AsReceived), "the host and path"),
+            (
+                Finding::Missing {
+                    expected: expected.clone(),
+                },
+                "missing: header `x-sig: <hex>`",
+            ),
+            (
+                Finding::OtherForm { expected },
+                "expected format: header `x-sig: <hex>`",
+            ),
+            (Finding::BodyCut, "too long to store"),
+            (Finding::Nothing, "nothing matches"),
+        ] {
+            let text = finding.to_string();
+            assert!(text.contains(words), "{text}");
+        }
     }
 }

@@ -171,7 +171,7 @@ const BLOCKED: &[(&str, &str)] = &[
         "contains 10.0.0.1, which is private",
     ),
     ("https://[fe80::1%25eth0]/", "is not valid"),
-    ("https://[::1/", "is not valid"),
+    ("https://[::1/", "is not valid: invalid IPv6 address"),
     ("https://[]/", "is not valid"),
     // Names that only a local network resolves.
     ("https://localhost/", "names ending in `localhost`"),
@@ -224,7 +224,10 @@ const BLOCKED: &[(&str, &str)] = &[
     ),
     ("jar:https://127.0.0.1!/", "the scheme `jar`"),
     ("localhost:8080/", "the scheme `localhost`"),
-    ("example.com/hook", "is not valid"),
+    (
+        "example.com/hook",
+        "is not valid: it must start with https://",
+    ),
     ("//example.com/hook", "is not valid"),
     ("", "is not valid"),
     ("https://", "is not valid"),
@@ -370,6 +373,42 @@ fn lengths_are_limited_before_and_after_parsing() {
     assert!(rules.check_url(&long_label).is_err());
     let long_name = format!("https://{}com/", "abcdefghi.".repeat(26));
     assert!(rules.check_url(&long_name).is_err());
+}
+
+#[test]
+fn a_host_name_has_at_most_253_characters() {
+    let of = |chars: usize| {
+        let labels = format!("{}.", "a".repeat(49)).repeat(5);
+        let name = format!("{labels}{}", "b".repeat(chars - labels.len()));
+        Rules::default().check_url(&format!("https://{name}/"))
+    };
+    assert!(of(253).is_ok());
+    assert_eq!(of(254), Err(Blocked::BadName));
+}
+
+#[test]
+fn a_reason_reveals_an_address_exactly_if_it_names_one() {
+    let rules = Rules::new(Settings {
+        deny: nets(&["198.41.0.0/24"]),
+        ..Settings::default()
+    });
+    let rules = rules.unwrap();
+    for (url, named) in [
+        ("https://10.0.0.1/", Some("10.0.0.1")),
+        ("https://[64:ff9b::a00:1]/", Some("64:ff9b::a00:1")),
+        ("https://198.41.0.4/", Some("198.41.0.4")),
+        ("https://[4000::1]/", Some("4000::1")),
+        ("https://db.internal/", None),
+        ("https://hooks/", None),
+        ("http://example.com/", None),
+        ("https://example.com:22/", None),
+        ("https:", None),
+    ] {
+        let blocked = rules.check_url(url).unwrap_err();
+        assert_eq!(blocked.reveals_address(), named.is_some(), "{blocked}");
+        let text = blocked.to_string();
+        assert!(text.contains(named.unwrap_or_default()), "{text}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn size(request: &Inbound) -> usize {
 fn a_request_that_fits_is_stored_unchanged() {
     let sent = request(10, 100, 20_000);
     let rejected = stored(sent.clone());
-    assert!(!rejected.is_cut);
+    assert!(!rejected.is_cut && !rejected.is_to_unknown_source());
     assert_eq!(rejected.body_bytes, 20_000);
     assert_eq!(
         (rejected.request.headers, rejected.request.body),
@@ -56,6 +56,40 @@ fn no_request_is_stored_beyond_the_limit() {
         assert!(size(&rejected.request) <= MAX_BYTES);
         assert_eq!(rejected.body_bytes, sent.body.len() as u64);
     }
+}
+
+#[test]
+fn the_first_64_headers_with_12_kib_of_path_query_and_headers_are_stored() {
+    let is_cut = |sent: &Inbound| stored(sent.clone()).is_cut;
+    assert!(!is_cut(&request(64, 10, 10)));
+    let rejected = stored(request(65, 10, 10));
+    assert!(rejected.is_cut);
+    assert_eq!(rejected.request.headers, request(64, 10, 10).headers);
+    let others = "/p".len() + "q=1".len() + "x-0".len();
+    let longest = 12 * 1024 - others;
+    assert!(!is_cut(&request(1, longest, 10)));
+    assert!(is_cut(&request(1, longest + 1, 10)));
+    let with = |path: usize, query: usize| Inbound {
+        path: "p".repeat(path),
+        query: Some("q".repeat(query)),
+        ..request(1, 10, 10)
+    };
+    assert!(!is_cut(&with(1024, 2048)));
+    assert!(is_cut(&with(1025, 2048)));
+    assert!(is_cut(&with(1024, 2049)));
+}
+
+#[test]
+fn a_rejected_request_is_shown_without_its_contents() {
+    let mut sent = request(1, 1, 0);
+    sent.headers.insert("x-0", "canary".parse().unwrap());
+    sent.body = Bytes::from_static(b"canary");
+    let shown = format!("{:?}", stored(sent));
+    assert!(!shown.contains("canary"), "{shown}");
+    assert!(
+        shown.contains("NoMatch") && shown.contains("body_bytes: 6"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn signed(errors: &mut Invalid, template: Option<&str>, is_token: bool) -> Optio
 }
 
 fn word<W: Word>(errors: &mut Invalid, field: &str, text: Option<&str>) -> Option<W> {
-    errors.take(field, text.map_or_else(|| Ok(W::first()), W::read))
+    errors.take(field, text.map_or_else(|| Ok(W::default()), W::read))
 }
 
 fn separator(text: Option<&str>) -> Result<char, &'static str> {

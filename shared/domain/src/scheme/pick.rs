@@ -185,6 +185,15 @@ mod tests {
         assert_eq!(found(&"[".repeat(100_000), "/0"), None);
     }
 
+    #[test]
+    fn nothing_is_below_a_leaf_and_a_later_key_still_counts() {
+        for leaf in ["true", "-1", "1", "1.5", "\"x\"", "null"] {
+            assert_eq!(found(&format!(r#"{{"a":{leaf}}}"#), "/a/b"), None, "{leaf}");
+            let later = format!(r#"{{"a":{leaf},"a":{{"b":"y"}}}}"#);
+            assert_eq!(found(&later, "/a/b").as_deref(), Some("y"), "{leaf}");
+        }
+    }
+
     proptest! {
         #[test]
         fn it_finds_the_same_as_a_full_parse(text in r#"[\[\]{}",:a0-9 ]{0,40}"#, pointer in "(/[a0-9]{0,2}){0,3}") {

@@ -62,3 +62,22 @@ pub(super) fn name_of(field: &Field) -> String {
         At::Header(name) | At::Numbered(name) | At::Body(name) | At::Form(name) => name.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_pointers_and_their_number_are_limited() {
+        let is_place =
+            |kind: &str, chars: usize| place(&format!("{kind}{}", "x".repeat(chars))).is_ok();
+        for (kind, least, most) in [("header:", 1, 100), ("form:", 1, 100), ("body:/", 0, 199)] {
+            assert!(is_place(kind, least) && is_place(kind, most), "{kind}");
+            assert!(!is_place(kind, most + 1), "{kind}");
+        }
+        assert!(!is_place("header:", 0) && !is_place("form:", 0));
+        let many = |count| places(&vec!["body:/type".to_owned(); count]);
+        assert_eq!(many(4).unwrap().len(), 4);
+        assert!(many(5).is_err());
+    }
+}

@@ -12,9 +12,10 @@ pub struct Time {
     pub window_seconds: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeForm {
     /// Whole seconds since the epoch.
+    #[default]
     Seconds,
     /// Whole milliseconds since the epoch.
     Millis,
@@ -113,6 +114,28 @@ mod tests {
             }
         }
         assert_eq!(TimeForm::Rfc3339.read("1771668000"), None);
+    }
+
+    #[test]
+    fn a_time_is_off_by_whole_seconds() {
+        let now = Timestamp::from_millis(1_771_668_000_000);
+        for (form, late, early) in [
+            (TimeForm::Seconds, "1771668302", "1771667698"),
+            (TimeForm::Millis, "1771668302900", "1771667697100"),
+            (
+                TimeForm::Rfc3339,
+                "2026-02-21T10:05:02.900Z",
+                "2026-02-21T09:54:57.100Z",
+            ),
+        ] {
+            let time = Time {
+                at: Vec::new(),
+                form,
+                window_seconds: Some(300),
+            };
+            assert_eq!(time.fit(late, now), TimeFit::Off(302), "{form:?}");
+            assert_eq!(time.fit(early, now), TimeFit::Off(-302), "{form:?}");
+        }
     }
 
     #[test]

@@ -2,12 +2,9 @@
 
 use super::{Digest, Encoding, KeyForm, TimeForm};
 
-pub(super) trait Word: Copy + PartialEq + 'static {
+pub(super) trait Word: Copy + Default + PartialEq + 'static {
     /// The default comes first.
     const WORDS: &'static [(Self, &'static str)];
-
-    /// The default.
-    fn first() -> Self;
 
     fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(value, _)| *value == self);
@@ -33,10 +30,6 @@ impl Word for Digest {
         (Self::EcdsaP256, "ecdsa-p256"),
         (Self::Token, "token"),
     ];
-
-    fn first() -> Self {
-        Self::HmacSha256
-    }
 }
 
 impl Word for Encoding {
@@ -45,10 +38,6 @@ impl Word for Encoding {
         (Self::Base64, "base64"),
         (Self::Text, "text"),
     ];
-
-    fn first() -> Self {
-        Self::Hex
-    }
 }
 
 impl Word for KeyForm {
@@ -59,10 +48,6 @@ impl Word for KeyForm {
         (Self::Whsec, "whsec"),
         (Self::Whpk, "whpk"),
     ];
-
-    fn first() -> Self {
-        Self::Text
-    }
 }
 
 impl Word for TimeForm {
@@ -71,10 +56,6 @@ impl Word for TimeForm {
         (Self::Millis, "milliseconds"),
         (Self::Rfc3339, "rfc3339"),
     ];
-
-    fn first() -> Self {
-        Self::Seconds
-    }
 }
 
 impl Digest {
@@ -109,3 +90,20 @@ macro_rules! names {
 }
 
 names!(Digest, Encoding, KeyForm, TimeForm);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_first<W: Word>() -> bool {
+        W::WORDS
+            .first()
+            .is_some_and(|(value, _)| *value == W::default())
+    }
+
+    #[test]
+    fn the_default_comes_first() {
+        assert!(is_first::<Digest>() && is_first::<Encoding>());
+        assert!(is_first::<KeyForm>() && is_first::<TimeForm>());
+    }
+}

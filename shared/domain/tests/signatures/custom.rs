@@ -2,7 +2,8 @@
 
 use super::{NOW, keys, secret, signed, source};
 use postrider_domain::inbound::verify;
-use postrider_domain::scheme::{CustomDraft, Scheme};
+use postrider_domain::scheme::{CustomDraft, Scheme, TimeForm, Way};
+use postrider_domain::time::Millis;
 use postrider_samples as sample;
 use std::sync::Arc;
 
@@ -43,7 +44,21 @@ fn a_custom_scheme_verifies_what_it_signs() {
         verified.event_type().as_str(),
         "Hello_from_postrider_trigger"
     );
-    assert!(verified.keyed_id().is_some());
+    assert_eq!(scheme.name, "custom");
+    let id = verified.keyed_id().unwrap();
+    let again = signed(
+        &scheme,
+        way,
+        &keys,
+        "id-1",
+        NOW.plus(Millis::from_seconds(1)),
+    );
+    let again = verify(again, Some(&source), NOW).unwrap().keyed_id();
+    assert_eq!(
+        again,
+        Some(id),
+        "the delivery id counts, not the signed time"
+    );
     let mut other = inbound;
     other.headers.insert("x-acme-id", "id-2".parse().unwrap());
     assert!(verify(other, Some(&source), NOW).is_err());
@@ -61,6 +76,29 @@ fn a_custom_scheme_can_be_written_back_as_a_draft() {
     };
     let scheme = plain.check().unwrap();
     assert_eq!(CustomDraft::from(&scheme).check(), Ok(scheme));
+}
+
+#[test]
+fn what_a_draft_leaves_out_is_as_in_the_schemes_that_sign_the_body() {
+    let plain = CustomDraft {
+        header: "x-sig".to_owned(),
+        ..CustomDraft::default()
+    };
+    let mut scheme = plain.check().unwrap();
+    let signature = std::mem::take(&mut scheme.ways[0].signature);
+    assert_eq!(scheme.ways, [Way::default()]);
+    assert_eq!(signature[0].separator, Some(','));
+    let timed = CustomDraft {
+        header: "x-sig".to_owned(),
+        signed: some("{timestamp}.{body}"),
+        timestamp: some("header:x-time"),
+        ..CustomDraft::default()
+    };
+    let time = timed.check().unwrap().ways[0].time.clone().unwrap();
+    assert_eq!(
+        (time.form, time.window_seconds),
+        (TimeForm::Seconds, Some(300))
+    );
 }
 
 /// A token is not a list, so only the timestamp uses the separator.
@@ -178,6 +216,11 @@ fn fields_must_be_consistent() {
     assert_eq!(
         with(|draft| draft.digest = some("ecdsa-p256")),
         ["custom.key"]
+    );
+    assert_eq!(
+        with(|draft| draft.digest = some("token")),
+        ["custom.signed"],
+        "a token signs nothing"
     );
     assert_eq!(with(|draft| draft.encoding = some("text")), ["custom.key"]);
     assert_eq!(

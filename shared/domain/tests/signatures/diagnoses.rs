@@ -4,7 +4,8 @@ use super::{NOW, URL, keys, named, post, secret, signed, source, unsigned};
 use postrider_domain::diagnosis::{
     BodyChange, Finding, UrlChange, diagnose, diagnose_without_body,
 };
-use postrider_domain::inbound::{Inbound, verify};
+use postrider_domain::inbound::{Inbound, Rejection, verify};
+use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::secret::{OVERLAP, RetiringSecret};
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
@@ -163,6 +164,25 @@ fn a_body_that_was_serialized_again() {
 }
 
 #[test]
+fn bodies_up_to_64_kib_are_modified_in_search_of_the_signed_one() {
+    let scheme = named("github");
+    let source = source(&scheme, secret(SECRET));
+    let of = |bytes: usize| {
+        let received = format!("{}\n", "x".repeat(bytes - 1));
+        let sent = Unsigned {
+            body: received.trim_end().as_bytes(),
+            ..unsigned(&sample::events(&scheme)[0], ID)
+        };
+        let inbound = sample::sign(&scheme, &keyed(SECRET), sent, NOW).unwrap();
+        let body = received.into();
+        findings(&Inbound { body, ..inbound }, &source)
+    };
+    let change = BodyChange::NewlineCut;
+    assert_eq!(of(65_536), [Finding::ChangedBody { change }]);
+    assert_eq!(of(65_537), [Finding::Nothing]);
+}
+
+#[test]
 fn a_different_url() {
     let scheme = named("square");
     let event = &sample::events(&scheme)[0];
@@ -260,6 +280,21 @@ fn a_truncated_body() {
     let expected = "header `x-hub-signature-256: sha256=<lowercase hex>`".to_owned();
     let unsigned = diagnose_without_body(&post(&[], b"{}"), &source, NOW);
     assert_eq!(unsigned, [Finding::Missing { expected }]);
+}
+
+#[test]
+fn a_stored_request_is_diagnosed_as_far_as_it_is_stored() {
+    let source = source(&named("github"), secret(SECRET));
+    let stored = RejectedRequest::of(
+        &source,
+        sent("github", "canary-old"),
+        Rejection::NoMatch,
+        NOW,
+    );
+    assert_eq!(stored.diagnose(&source), [Finding::Nothing]);
+    let is_cut = true;
+    let cut = RejectedRequest { is_cut, ..stored };
+    assert_eq!(cut.diagnose(&source), [Finding::BodyCut]);
 }
 
 #[test]

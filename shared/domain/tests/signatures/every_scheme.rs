@@ -205,6 +205,24 @@ fn a_request_sent_again_is_the_same_event() {
 }
 
 #[test]
+fn a_standard_webhook_keeps_its_id_when_it_is_signed_again() {
+    for name in ["standard", "svix"] {
+        let scheme = super::named(name);
+        let way = &scheme.ways[0];
+        let keys = keys(way, 1);
+        let source = source(&scheme, keys.secret.clone());
+        let event_id = |id, at| {
+            let inbound = signed(&scheme, way, &keys, id, at);
+            verify(inbound, Some(&source), NOW).unwrap().keyed_id()
+        };
+        let first = event_id("msg_1", NOW);
+        let later = NOW.plus(Millis::from_seconds(60));
+        assert_eq!(event_id("msg_1", later), first, "{name}");
+        assert_ne!(event_id("msg_2", NOW), first, "{name}");
+    }
+}
+
+#[test]
 fn unsigned_parts_do_not_make_a_replay_another_event() {
     let scheme = super::named("calendly");
     let keys = keys(&scheme.ways[0], 1);
@@ -275,6 +293,23 @@ fn one_valid_signature_among_ten_is_enough_and_the_eleventh_is_ignored() {
         verify(inbound, Some(&source), NOW).map(|_| ())
     };
     assert_eq!((check(9), check(10)), (Ok(()), Err(Rejection::NoMatch)));
+}
+
+#[test]
+fn a_valid_signature_that_is_repeated_is_still_valid() {
+    for (scheme, way) in ways() {
+        let keys = keys(way, 1);
+        let source = source(scheme, keys.secret.clone());
+        let mut inbound = signed(scheme, way, &keys, ID, NOW);
+        let Some(At::Header(name)) = way.signature.first().map(|field| &field.at) else {
+            continue;
+        };
+        let signature = inbound.headers[name.as_ref()].clone();
+        let name = http::HeaderName::try_from(name.as_ref()).unwrap();
+        inbound.headers.append(name, signature);
+        let accepted = verify(inbound, Some(&source), NOW).is_ok();
+        assert!(accepted, "{}", scheme.name);
+    }
 }
 
 #[test]

@@ -84,6 +84,24 @@ fn of_standard_webhooks_under_both_sets_of_names() {
     }
 }
 
+/// The message above, signed with the key of RFC 8032, section 7.1, test 1.
+#[test]
+fn of_standard_webhooks_with_a_public_key() {
+    let headers = [
+        ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
+        ("webhook-timestamp", "1614265330"),
+        (
+            "webhook-signature",
+            "v1a,fldxM4gAKugP6nnt1hdz3sgGfZ6d99nzrMFnZOELIxbzEHoVmAb2ADpkJK7zgPePmPsle0zV9jSeGlHFG2NVAw==",
+        ),
+    ];
+    let inbound = post(&headers, br#"{"test": 2432232314}"#);
+    let key = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+    for scheme in ["standard", "svix"] {
+        check(&inbound, &named(scheme, key), at(1_614_265_330));
+    }
+}
+
 #[test]
 fn of_stripe() {
     let signature = "t=1533204620,v1=2220f87ef101a04665f11cdf770523143f875572008577fa0f20882ddb9cc3c7,v0=6ffbb59b2300aae63f272406069a9788598b792a944a07aba816edb039989a39";
@@ -93,6 +111,43 @@ fn of_stripe() {
         &named("stripe", "webhook_secret"),
         at(1_533_204_620),
     );
+}
+
+/// From HubSpot's documentation, which has no example of version 3: that one is computed with OpenSSL.
+#[test]
+fn of_hubspot() {
+    let mut source = named("hubspot", "yyyyyyyy-yyyy-yyyy-yyyy-yyyyyyyyyyyy");
+    source.settings.public_url = Some("https://www.example.com/webhook_uri".parse().unwrap());
+    let (event, example): (&[u8], &[u8]) = (
+        br#"[{"eventId":1,"subscriptionId":12345,"portalId":62515,"occurredAt":1564113600000,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":123,"changeSource":"CRM","changeFlag":"NEW","appId":54321}]"#,
+        br#"{"example_field":"example_value"}"#,
+    );
+    let time = ("X-HubSpot-Request-Timestamp", "1564113600000");
+    for (body, signature) in [
+        (
+            event,
+            (
+                "X-HubSpot-Signature",
+                "232db2615f3d666fe21a8ec971ac7b5402d33b9a925784df3ca654d05f4817de",
+            ),
+        ),
+        (
+            example,
+            (
+                "X-HubSpot-Signature",
+                "9569219f8ba981ffa6f6f16aa0f48637d35d728c7e4d93d0d52efaa512af7900",
+            ),
+        ),
+        (
+            example,
+            (
+                "X-HubSpot-Signature-v3",
+                "eT0ip2TKVpsIi1vb5C2Uu42eNdHL+oTE3NRZOF67O2U=",
+            ),
+        ),
+    ] {
+        check(&post(&[signature, time], body), &source, at(1_564_113_600));
+    }
 }
 
 #[test]
