@@ -178,6 +178,16 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_shown_and_stored_as_it_was_written() {
+        for text in ["*", "task.**", "a.*.done"] {
+            let pattern: Pattern = text.parse().unwrap();
+            assert_eq!(pattern.as_str(), text);
+            assert_eq!(pattern.to_string(), text);
+            assert_eq!(serde_json::to_value(pattern).unwrap(), text);
+        }
+    }
+
+    #[test]
     fn malformed_types_and_patterns_are_rejected() {
         for bad in [
             "",

@@ -91,6 +91,17 @@ fn a_schema_refers_only_to_itself() {
 }
 
 #[test]
+fn an_example_may_be_as_long_as_the_limit() {
+    let with_example = |bytes: usize| CatalogueDraft {
+        examples: vec![json!("x".repeat(bytes - 2))],
+        ..CatalogueDraft::default()
+    };
+    let longest = with_example(16_384).check("a".parse().unwrap(), Timestamp::ZERO);
+    assert!(longest.is_ok());
+    assert_eq!(complaints(with_example(16_385)).len(), 1);
+}
+
+#[test]
 fn a_tenants_own_entry_hides_that_of_the_operator() {
     let own = vec![entry("order.paid", "mine"), entry("zoo", "mine")];
     let shared = vec![entry("a", "theirs"), entry("order.paid", "theirs")];
@@ -129,7 +140,7 @@ fn event_types_are_read_from_an_openapi_document() {
         },
         "components": {"schemas": {
             "Order": {"properties": {"next": {"$ref": "#/components/schemas/Order"}, "by": {"$ref": "#/components/schemas/User"}}},
-            "User": {"type": "string"}, "Other": {},
+            "User": {"type": "string", "const": "#/components/schemas/Other"}, "Other": {},
         }},
     });
     let found = import(&document).unwrap();
@@ -145,7 +156,7 @@ fn event_types_are_read_from_an_openapi_document() {
         "$ref": "#/$defs/Order",
         "$defs": {
             "Order": {"properties": {"next": {"$ref": "#/$defs/Order"}, "by": {"$ref": "#/$defs/User"}}},
-            "User": {"type": "string"},
+            "User": {"type": "string", "const": "#/components/schemas/Other"},
         },
     });
     assert_eq!(order.schema, Some(expected));

@@ -28,9 +28,8 @@ pub(super) fn compile(field: &str, source: &Value) -> Result<Schema, Invalid> {
     let root = compiler.node("", source);
     compiler.resolve();
     compiler.find_circles();
-    let errors = compiler.errors.into_iter().take(MAX_FAULTS);
     let mut invalid = Invalid::default();
-    for (pointer, message) in errors {
+    for (pointer, message) in compiler.errors {
         let place = if pointer.is_empty() {
             "at its root".to_owned()
         } else {

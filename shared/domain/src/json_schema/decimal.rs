@@ -28,13 +28,9 @@ impl Decimal {
         })
     }
 
-    pub(super) const fn is_zero(self) -> bool {
-        self.digits == 0
-    }
-
     /// `of` is not zero.
     pub(super) fn is_multiple(self, of: Self) -> bool {
-        if self.is_zero() {
+        if self.digits == 0 {
             return true;
         }
         let shift = self.exponent - of.exponent;

@@ -1,6 +1,8 @@
 //! Checks a payload against the rules, with a limit on the work.
 
 mod messages;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
@@ -55,8 +57,8 @@ impl<'a> Run<'a> {
     fn spend(&mut self, steps: usize) -> bool {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         match self.steps.checked_sub(steps) {
-            Some(left) if !self.has_ended => self.steps = left,
-            Some(_) | None => self.has_ended = true,
+            Some(left) => self.steps = left,
+            None => self.has_ended = true,
         }
         !self.has_ended
     }
@@ -322,7 +324,7 @@ impl<'a> Run<'a> {
             let Some(id) = prefix.get(index).copied().or(rest) else {
                 break;
             };
-            if self.schema.tracks && rest.is_none() {
+            if rest.is_none() {
                 seen.item(index);
             }
             is_valid &= self.below(Step::Index(index), id, item, depth);

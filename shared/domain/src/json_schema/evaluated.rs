@@ -42,12 +42,13 @@ impl<T: Ord> Seen<T> {
                 *self = Self::All;
                 0
             }
-            (Self::Some(seen), Self::Some(mut more)) => {
-                if more.len() > seen.len() {
-                    std::mem::swap(seen, &mut more);
-                }
-                let added = more.len();
-                seen.extend(more);
+            (Self::Some(seen), Self::Some(more)) => {
+                let mut sets = [std::mem::take(seen), more];
+                sets.sort_by_key(BTreeSet::len);
+                let [smaller, larger] = sets;
+                let added = smaller.len();
+                *seen = larger;
+                seen.extend(smaller);
                 added
             }
         }

@@ -65,3 +65,30 @@ pub(super) fn cost(value: &Value) -> usize {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_look_costs_a_step_per_value_and_per_64_bytes_of_text() {
+        let text = |bytes: usize| "x".repeat(bytes);
+        for (value, expected) in [
+            (json!(null), 1),
+            (json!(true), 1),
+            (json!(1e300), 1),
+            (json!(""), 1),
+            (json!(text(63)), 1),
+            (json!(text(64)), 2),
+            (json!(text(640)), 11),
+            (json!([]), 1),
+            (json!([1, text(128), [2]]), 1 + 1 + 3 + 2),
+            (json!({"a": 1, "b": {}}), 1 + 1 + 1),
+            (json!({text(63): 1, text(640): text(64)}), 1 + 1 + 12),
+        ] {
+            assert_eq!(cost(&value), expected, "{value}");
+        }
+    }
+}

@@ -197,6 +197,49 @@ mod tests {
     }
 
     #[test]
+    fn fields_are_listed_six_levels_deep() {
+        let nested = (0..9).fold(
+            json!({"type": "string"}),
+            |inner, _| json!({"properties": {"a": inner}}),
+        );
+        let expected: Vec<String> = (1..=6)
+            .map(|n| format!("{}: ", vec!["a"; n].join(".")))
+            .collect();
+        assert_eq!(lines(&nested), expected);
+        let list = lines(&json!({"items": nested}));
+        assert_eq!(list.len(), 5, "the items are a level of their own");
+        assert_eq!(list[1], "[].a.a: ");
+        let parts = (0..9).fold(json!({}), |inner, n| {
+            let name = n.to_string();
+            json!({"properties": {name: true}, "allOf": [inner]})
+        });
+        assert_eq!(lines(&parts), ["8: ", "7: ", "6: ", "5: ", "4: ", "3: "]);
+    }
+
+    #[test]
+    fn a_field_is_described_by_its_description_or_title_as_far_as_a_list_has_room() {
+        let described = |field: Value| {
+            let mut fields = outline(&json!({"properties": {"a": field}}));
+            fields.remove(0).description
+        };
+        assert_eq!(
+            described(json!({"description": " Paid \n", "title": "t"})).as_deref(),
+            Some("Paid")
+        );
+        assert_eq!(
+            described(json!({"title": "Total"})).as_deref(),
+            Some("Total")
+        );
+        for none in [json!({}), json!({"description": " "}), json!({"title": 1})] {
+            assert_eq!(described(none.clone()), None, "{none}");
+        }
+        let longest = "ü".repeat(MAX_DESCRIPTION_CHARS);
+        assert_eq!(described(json!({"title": longest})), Some(longest.clone()));
+        let cut = described(json!({"title": format!("{longest}ü")}));
+        assert_eq!(cut, Some(format!("{longest}…")));
+    }
+
+    #[test]
     fn a_schema_that_leads_in_circles_has_an_end() {
         let properties: serde_json::Map<String, Value> = (0..50)
             .map(|n| (n.to_string(), json!({"$ref": "#"})))

@@ -58,3 +58,19 @@ impl Pattern {
         (source.chars().count() <= MAX_SHOWN_CHARS).then_some(source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matching_costs_in_proportion_to_the_text_and_to_the_expression() {
+        let small = Pattern::new("a").unwrap();
+        let costs = ["", "a", "aaaaaaaaaa"].map(|text| small.cost(text));
+        assert_eq!(costs, [1, 5, 41]);
+        let large = Pattern::new("(a{1,30}){1,13}").unwrap();
+        let times = large.bytes() / small.bytes();
+        assert!(times > 10, "{times}");
+        assert_eq!(large.cost("aaaaaaaaaa"), 40 * times + 1);
+    }
+}

@@ -77,6 +77,221 @@ fn only_so_many_faults_are_reported() {
 }
 
 #[test]
+fn one_value_or_one_schema_has_no_more_faults_than_are_reported() {
+    let patterns: Map<String, Value> = (0..25).map(|n| (format!("a|{n}"), json!(false))).collect();
+    let schema = json!({"patternProperties": patterns});
+    assert_eq!(faults(&schema, &json!({"a": 1})).len(), MAX_FAULTS);
+    let wrong: Map<String, Value> = (0..25).map(|n| (n.to_string(), json!(7))).collect();
+    assert_eq!(errors(&json!({"properties": wrong})).len(), MAX_FAULTS);
+}
+
+#[test]
+fn the_words_of_a_fault_fit_the_numbers_of_the_rule() {
+    for (rule, payload, expected) in [
+        (
+            json!({"contains": {"const": 1}}),
+            json!([]),
+            "must have an item that matches `contains`",
+        ),
+        (
+            json!({"contains": {"const": 1}, "minContains": 2}),
+            json!([1]),
+            "must have at least 2 items that match `contains`",
+        ),
+        (
+            json!({"contains": {"const": 1}, "maxContains": 3}),
+            json!([]),
+            "must have 1 to 3 items that match `contains`",
+        ),
+        (
+            json!({"contains": {"const": 1}, "minContains": 0, "maxContains": 2}),
+            json!([1, 1, 1]),
+            "must have at most 2 items that match `contains`",
+        ),
+        (
+            json!({"minLength": 1}),
+            json!(""),
+            "must have at least 1 character",
+        ),
+        (
+            json!({"maxLength": 2}),
+            json!("abc"),
+            "must have at most 2 characters",
+        ),
+        (
+            json!({"minItems": 1}),
+            json!([]),
+            "must have at least 1 item",
+        ),
+        (
+            json!({"maxItems": 0}),
+            json!([1]),
+            "must have at most 0 items",
+        ),
+        (
+            json!({"minProperties": 1}),
+            json!({}),
+            "must have at least 1 property",
+        ),
+        (
+            json!({"minProperties": 2}),
+            json!({}),
+            "must have at least 2 properties",
+        ),
+        (
+            json!({"enum": [1, 2, 3, 4, 5, 6]}),
+            json!(0),
+            "must be 1, 2, 3, 4, 5 or 6",
+        ),
+        (
+            json!({"enum": [1, 2, 3, 4, 5, 6, 7]}),
+            json!(0),
+            "must be one of the 7 values in `enum`",
+        ),
+        (
+            json!({"enum": []}),
+            json!(0),
+            "must be one of the 0 values in `enum`",
+        ),
+        (
+            json!({"const": "x".repeat(118)}),
+            json!(0),
+            &format!("must be \"{}\"", "x".repeat(118)),
+        ),
+        (
+            json!({"const": "x".repeat(119)}),
+            json!(0),
+            "must be the value in `const`",
+        ),
+        (
+            json!({"oneOf": [false, false]}),
+            json!(0),
+            "matches none of the alternatives (`oneOf`)",
+        ),
+        (
+            json!({"oneOf": [true, true]}),
+            json!(0),
+            "matches more than one of the alternatives (`oneOf`)",
+        ),
+        (
+            json!({"anyOf": [false, false]}),
+            json!(0),
+            "matches none of the alternatives (`anyOf`)",
+        ),
+    ] {
+        assert_eq!(
+            faults(&rule, &payload),
+            [format!("the payload {expected}")],
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn what_must_not_match_is_judged_like_anything_else() {
+    let is_one = json!({"const": 1});
+    for (rule, fits, fails) in [
+        (json!({"allOf": [is_one, true]}), json!(1), json!(2)),
+        (json!({"anyOf": [is_one, false]}), json!(1), json!(2)),
+        (json!({"items": is_one}), json!([1, 1]), json!([1, 2, 1])),
+        (
+            json!({"properties": {"a": is_one}}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 2, "b": 1}),
+        ),
+        (
+            json!({"patternProperties": {"a": is_one}}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 2, "b": 1}),
+        ),
+        (
+            json!({"additionalProperties": is_one}),
+            json!({"a": 1}),
+            json!({"a": 2, "b": 1}),
+        ),
+        (
+            json!({"propertyNames": {"const": "a"}}),
+            json!({"a": 1}),
+            json!({"a": 1, "b": 1}),
+        ),
+        (
+            json!({"prefixItems": [true], "unevaluatedItems": is_one}),
+            json!([2, 1]),
+            json!([1, 2, 1]),
+        ),
+        (
+            json!({"properties": {"a": true}, "unevaluatedProperties": is_one}),
+            json!({"a": 2, "b": 1}),
+            json!({"a": 1, "b": 2, "c": 1}),
+        ),
+    ] {
+        let negated = json!({"not": rule});
+        assert_eq!(faults(&rule, &fits), [""; 0], "{rule}");
+        assert_eq!(faults(&rule, &fails).len(), 1, "{rule}");
+        assert_eq!(faults(&negated, &fits).len(), 1, "{rule}");
+        assert_eq!(faults(&negated, &fails), [""; 0], "{rule}");
+    }
+}
+
+#[test]
+fn a_schema_may_be_as_long_as_the_limit() {
+    let long = |bytes: usize| {
+        let rest = json!({"title": ""}).to_string().len();
+        json!({"title": "x".repeat(bytes - rest)})
+    };
+    assert!(Schema::compile("schema", &long(32_768)).is_ok());
+    assert_eq!(
+        errors(&long(32_769)),
+        ["schema: must be at most 32768 bytes"]
+    );
+}
+
+#[test]
+fn an_anchor_is_a_name_of_one_place() {
+    let unnamed = Some("at /$anchor: must be a name");
+    for (anchors, expected) in [
+        (json!({"$anchor": "a", "$dynamicAnchor": "a"}), None),
+        (json!({"$anchor": "a", "items": {"$anchor": "b"}}), None),
+        (
+            json!({"$anchor": "a", "items": {"$anchor": "a"}}),
+            Some("at /items/$anchor: there is another anchor with this name"),
+        ),
+        (json!({"$anchor": ""}), unnamed),
+        (json!({"$anchor": "/a"}), unnamed),
+        (json!({"$anchor": 1}), unnamed),
+    ] {
+        let found = Schema::compile("schema", &anchors).err();
+        let found = found.map(|errors| errors.into_fields().remove(0).message);
+        assert_eq!(found.as_deref(), expected, "{anchors}");
+    }
+}
+
+#[test]
+fn a_keyword_accepts_only_values_that_mean_something() {
+    let fits = [
+        json!({"minLength": 2.0}),
+        json!({"maxItems": 0}),
+        json!({"multipleOf": 1e-300}),
+        json!({"type": ["null"]}),
+    ];
+    for schema in fits {
+        assert!(Schema::compile("schema", &schema).is_ok(), "{schema}");
+    }
+    let wrong = [
+        json!({"minLength": 1.5}),
+        json!({"minLength": 1e15}),
+        json!({"minLength": -1.0}),
+        json!({"multipleOf": -1}),
+        json!({"multipleOf": -0.5}),
+        json!({"multipleOf": 0.0}),
+        json!({"type": []}),
+    ];
+    for schema in wrong {
+        assert_eq!(errors(&schema).len(), 1, "{schema}");
+    }
+}
+
+#[test]
 fn a_payload_that_is_not_json_is_a_fault() {
     let schema = compiled(&json!(true));
     for body in ["<a/>", "", "{", "\u{feff}{}"] {
@@ -213,6 +428,64 @@ fn the_work_is_bounded() {
     }
 }
 
+/// A schema with this rule, and definitions of which `0` takes too much work for any value.
+fn with_costly(mut rule: Value) -> Value {
+    rule["$defs"] = doubling(40, json!(true))["$defs"].take();
+    rule
+}
+
+#[test]
+fn a_check_ends_as_soon_as_its_answer_is_known() {
+    let costly = json!({"$ref": "#/$defs/0"});
+    let unless_first = json!({"if": {"enum": ["a", 1]}, "then": false, "else": costly});
+    let items = json!([1, 2]);
+    let fields = json!({"a": 1, "b": 2});
+    for (rule, payload) in [
+        (json!({"not": {"type": "null", "allOf": [costly]}}), &items),
+        (json!({"not": {"allOf": [false, costly]}}), &items),
+        (json!({"anyOf": [true, costly]}), &items),
+        (json!({"not": {"oneOf": [true, true, costly]}}), &items),
+        (json!({"not": {"items": unless_first}}), &items),
+        (json!({"not": {"unevaluatedItems": unless_first}}), &items),
+        (
+            json!({"not": {"additionalProperties": unless_first}}),
+            &fields,
+        ),
+        (json!({"not": {"propertyNames": unless_first}}), &fields),
+        (
+            json!({"not": {"unevaluatedProperties": unless_first}}),
+            &fields,
+        ),
+    ] {
+        assert_eq!(
+            faults(&with_costly(rule.clone()), payload),
+            [""; 0],
+            "{rule}"
+        );
+    }
+    for rule in [
+        json!({"not": {"allOf": [true, costly]}}),
+        json!({"anyOf": [false, costly]}),
+        json!({"not": {"oneOf": [true, costly]}}),
+    ] {
+        assert_eq!(
+            faults(&with_costly(rule.clone()), &items),
+            TOO_MUCH,
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn a_check_ends_when_as_many_faults_are_found_as_are_reported() {
+    let schema = with_costly(json!({"allOf": [{"items": false}, {"$ref": "#/$defs/0"}]}));
+    assert_eq!(
+        faults(&schema, &json!(vec![1; MAX_FAULTS])).len(),
+        MAX_FAULTS
+    );
+    assert_eq!(faults(&schema, &json!(vec![1; MAX_FAULTS - 1])), TOO_MUCH);
+}
+
 #[test]
 fn regular_expressions_are_bounded_together() {
     let patterns: Map<String, Value> = (0..5)
@@ -228,13 +501,19 @@ fn regular_expressions_are_bounded_together() {
 
 #[test]
 fn a_chain_of_references_does_not_exhaust_the_stack() {
-    let mut definitions = Map::new();
-    for n in 0..700 {
-        definitions.insert(n.to_string(), json!({"$ref": format!("#/$defs/{}", n + 1)}));
+    let chain = |links: usize| {
+        let mut definitions = Map::new();
+        for n in 1..links {
+            definitions.insert(n.to_string(), json!({"$ref": format!("#/$defs/{}", n + 1)}));
+        }
+        definitions.insert(links.to_string(), json!(false));
+        json!({"$ref": "#/$defs/1", "$defs": definitions})
+    };
+    let longest = faults(&chain(MAX_EVALUATION_DEPTH), &json!(1));
+    assert_eq!(longest, ["the payload is not allowed here"]);
+    for links in [MAX_EVALUATION_DEPTH + 1, 700] {
+        assert_eq!(faults(&chain(links), &json!(1)), TOO_MUCH);
     }
-    definitions.insert("700".to_owned(), json!(false));
-    let chain = json!({"$ref": "#/$defs/0", "$defs": definitions});
-    assert_eq!(faults(&chain, &json!(1)), TOO_MUCH);
 }
 
 #[test]
@@ -266,4 +545,13 @@ fn a_multiple_is_counted_in_decimal() {
     }
     assert_eq!(schema.faults_of(&json!(4.351)).len(), 1);
     assert_eq!(schema.faults_of(&json!(1e-300)).len(), 1);
+    let sevens = compiled(&json!({"multipleOf": 7}));
+    assert_eq!(sevens.faults_of(&json!(4900.0)), []);
+    assert_eq!(sevens.faults_of(&json!(5000.0)).len(), 1);
+    let elevens = compiled(&json!({"multipleOf": 11}));
+    assert_eq!(elevens.faults_of(&json!(10.0)).len(), 1);
+    assert_eq!(
+        compiled(&json!({"multipleOf": 1e300})).faults_of(&json!(0)),
+        []
+    );
 }

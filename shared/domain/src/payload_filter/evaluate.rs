@@ -119,3 +119,36 @@ enum Found {
     Values,
     Match,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::PayloadFilter;
+    use super::*;
+
+    /// The steps that the conditions of one field take, besides one for the object.
+    fn cost(conditions: &Value, value: &Value) -> u32 {
+        let filter = PayloadFilter::compile("filter", json!({"a": conditions})).unwrap();
+        let mut evaluation = Evaluation::new();
+        evaluation.fields_match(&filter.root, Some(&json!({"a": value})));
+        MAX_FILTER_STEPS - evaluation.steps_left - 1
+    }
+
+    #[test]
+    fn a_condition_costs_a_step_and_one_per_test_and_wildcards_read_the_text() {
+        let text = |bytes: usize| json!("x".repeat(bytes));
+        assert_eq!(cost(&json!([{"exists": true}]), &text(640)), 1);
+        assert_eq!(cost(&json!(["y"]), &text(640)), 2);
+        assert_eq!(cost(&json!(["y", {"prefix": "x"}, "z"]), &text(640)), 2 + 2);
+        assert_eq!(
+            cost(&json!([{"anything-but": [1, 2, 3]}]), &text(640)),
+            1 + 3
+        );
+        assert_eq!(cost(&json!([{"wildcard": "*y"}]), &text(63)), 2);
+        assert_eq!(cost(&json!([{"wildcard": "*y"}]), &text(64)), 2 + 1);
+        let excluded = json!([{"anything-but": {"wildcard": ["*y", "*z"]}}]);
+        assert_eq!(cost(&excluded, &text(640)), 1 + 2 + 2 * 10);
+        assert_eq!(cost(&json!(["y"]), &json!([1, 2, 3])), 3 + 3 * 2);
+    }
+}

@@ -101,6 +101,33 @@ fn each_condition_that_fails_is_named() {
 }
 
 #[test]
+fn an_empty_array_has_no_fields() {
+    let source = json!({"list": {"a": [{"exists": false}], "b": [1]}});
+    assert_eq!(failed(source, &json!({"list": []})), ["/list/b"]);
+}
+
+#[test]
+fn two_bounds_are_a_lower_and_a_larger_upper_one() {
+    let numeric = |bounds: Value| json!({"n": [{"numeric": bounds}]});
+    for bounds in [json!([">", 0, "<", 5]), json!([">=", 0, "<=", 5])] {
+        assert!(matches(numeric(bounds), &json!({"n": 1})));
+    }
+    for bounds in [
+        json!(["<", 5, ">", 0]),
+        json!(["<", 0, "<", 5]),
+        json!([">", 0, ">", 5]),
+        json!(["=", 0, "<", 5]),
+        json!([">", 0, "=", 5]),
+        json!([">", 5, "<", 5]),
+        json!([">", 6, "<", 5]),
+    ] {
+        let found = messages(numeric(bounds.clone()));
+        assert_eq!(found.len(), 1, "{bounds}");
+        assert!(found[0].ends_with("at /n/0/numeric"), "{bounds}: {found:?}");
+    }
+}
+
+#[test]
 fn errors_name_the_place_and_the_limit() {
     assert_eq!(
         messages(json!({"a": "x", "b": {"c": [{"prefix": 5}, {"regexp": "x"}]}, "$or": []})),
@@ -115,9 +142,13 @@ fn errors_name_the_place_and_the_limit() {
         messages(json!([])),
         ["must be a JSON object, such as {\"status\": [\"open\"]}"]
     );
-    let long = json!({"a": ["x".repeat(MAX_FILTER_BYTES)]});
+    let long = |bytes: usize| {
+        let rest = json!({"a": [""]}).to_string().len();
+        json!({"a": ["x".repeat(bytes - rest)]})
+    };
+    assert!(PayloadFilter::compile("filter", long(MAX_FILTER_BYTES)).is_ok());
     assert_eq!(
-        messages(long),
+        messages(long(MAX_FILTER_BYTES + 1)),
         ["must be at most 4096 bytes of JSON, without spaces"]
     );
 }
@@ -137,6 +168,13 @@ fn depth_conditions_and_wildcards_are_limited() {
             "/a".repeat(10)
         )]
     );
+    let alternatives = |depth| {
+        let start = json!({"a": [1]});
+        (1..depth).fold(start, |below, _| json!({"$or": [below, {"b": [1]}]}))
+    };
+    assert!(PayloadFilter::compile("filter", alternatives(MAX_FILTER_DEPTH)).is_ok());
+    let too_deep = messages(alternatives(MAX_FILTER_DEPTH + 1));
+    assert!(too_deep[0].starts_with("must be nested at most 10 levels deep, at /$or/0"));
 
     let values = |count: usize| json!({"a": vec![1; count - 1], "b": [{"anything-but": 1}]});
     assert!(PayloadFilter::compile("filter", values(MAX_FILTER_CONDITIONS)).is_ok());
@@ -144,8 +182,9 @@ fn depth_conditions_and_wildcards_are_limited() {
         messages(values(MAX_FILTER_CONDITIONS + 1)),
         ["must have at most 100 conditions; every value counts, and this has 101"]
     );
-    let excluded = json!({"a": [{"anything-but": vec![1; MAX_FILTER_CONDITIONS + 1]}]});
-    assert_eq!(messages(excluded).len(), 1);
+    let excluded = |count: usize| json!({"a": [{"anything-but": vec![1; count]}]});
+    assert!(PayloadFilter::compile("filter", excluded(MAX_FILTER_CONDITIONS)).is_ok());
+    assert_eq!(messages(excluded(MAX_FILTER_CONDITIONS + 1)).len(), 1);
 
     let stars = |count: usize| json!({"a": [{"wildcard": "*a".repeat(count)}]});
     assert!(PayloadFilter::compile("filter", stars(MAX_FILTER_WILDCARDS)).is_ok());
@@ -179,6 +218,7 @@ fn a_stored_filter_is_read_as_it_was_written() {
     let source = json!({"a": [{"numeric": [">", 0.5]}, null, "x"]});
     let stored = serde_json::to_string(&filter(source.clone())).unwrap();
     let read: PayloadFilter = serde_json::from_str(&stored).unwrap();
+    assert_eq!(*read.source(), source);
     assert_eq!(read, filter(source));
     assert!(serde_json::from_str::<PayloadFilter>("{\"a\": 1}").is_err());
 }

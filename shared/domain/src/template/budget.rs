@@ -70,3 +70,28 @@ fn too_much() -> Error {
     let message = format!("the template processes more than {mib} MiB of values");
     Error::new(ErrorKind::OutOfFuel, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_may_be_nested_as_deep_as_the_limit() {
+        let nestings: [fn(Value) -> Value; 3] = [
+            |inner| Value::from(vec![inner]),
+            |inner| Value::from_pairs([(Value::from("key"), inner)]),
+            |inner| Value::from_pairs([(inner, Value::from("value"))]),
+        ];
+        for (n, nesting) in nestings.into_iter().enumerate() {
+            let nested =
+                |levels: usize| (0..levels).fold(Value::from(1), |inner, _| nesting(inner));
+            assert!(Budget::new().weigh(&nested(MAX_DEPTH)).is_ok(), "{n}");
+            let error = Budget::new().weigh(&nested(MAX_DEPTH + 1)).unwrap_err();
+            assert_eq!(
+                error.detail(),
+                Some("values may be nested at most 160 levels deep"),
+                "{n}"
+            );
+        }
+    }
+}

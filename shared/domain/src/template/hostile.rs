@@ -144,7 +144,7 @@ fn every_way_to_run_for_long_or_to_fill_the_memory_ends_at_a_limit() {
 #[test]
 fn the_largest_templates_that_are_allowed_can_be_compiled() {
     let elifs = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(50));
-    let operators = format!("{{{{ 1{} }}}}", "+1".repeat(95));
+    let operators = format!("{{{{ 1{} }}}}", "+1".repeat(99));
     let ifs = format!("{{{{ {}1 }}}}", "1 if 0 else ".repeat(45));
     let filters = format!("{{{{ 1{} }}}}", "|abs".repeat(95));
     let nested = format!(
@@ -154,6 +154,15 @@ fn the_largest_templates_that_are_allowed_can_be_compiled() {
     );
     for body in [elifs, operators, ifs, filters, nested] {
         assert_eq!(outcome(&body, b"{}"), "");
+    }
+    let elifs = format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(51));
+    let operators = format!("{{{{ -1{} }}}}", "+1".repeat(99));
+    for (body, expected) in [
+        (elifs, "more than 50 times `elif`"),
+        (operators, "more than 200 tokens in one tag"),
+    ] {
+        let found = outcome(&body, b"{}");
+        assert!(found.contains(expected), "{found}");
     }
 }
 

@@ -130,6 +130,10 @@ fn statements_and_filters_work_as_in_jinja() {
             "- e 3",
         ),
         (
+            "{{ '' | default('e') }}{{ 0 | default('e', false) }} {{ 3 | default('e', true) }}",
+            "0 3",
+        ),
+        (
             "{{ 'b,a' | split(',') | sort | join('+') }} {{ [3, 1] | reverse | join }}",
             "a+b 13",
         ),
@@ -278,10 +282,92 @@ fn a_query_is_percent_encoded() {
         "a=x%26y%3D1%20%23%C3%A9%2F%3F&t=order.paid"
     );
     assert_eq!(query("{{ payload.none }}"), Ok(None));
-    let error = query("\n{{ payload.none.b }}").unwrap_err();
-    assert_eq!((error.part, error.line), (TemplatePart::Query, Some(2)));
-    assert!(error.to_string().starts_with("query, line 2: "), "{error}");
     assert!(query("{% for i in range(5000) %}x{% endfor %}").is_err());
+}
+
+#[test]
+fn a_query_may_be_as_long_as_the_limit_before_and_after_rendering() {
+    let check = |query: String| {
+        let draft = TemplateDraft {
+            query: Some(query),
+            ..draft("{}")
+        };
+        draft.check("template")
+    };
+    assert!(check("x".repeat(2048)).is_ok());
+    let errors = check("x".repeat(2049)).unwrap_err().into_fields();
+    assert_eq!(errors[0].message, "must be at most 2048 bytes");
+    let rendered = |length: usize| {
+        let query = format!("{{% for i in range({length}) %}}x{{% endfor %}}");
+        check(query).unwrap().render(b"{}", &facts())
+    };
+    assert_eq!(rendered(2048).unwrap().query, Some("x".repeat(2048)));
+    assert!(rendered(2049).is_err());
+}
+
+#[test]
+fn an_error_names_the_part_of_the_template_and_its_field() {
+    let failure = |body: &str, query: &str| {
+        let draft = TemplateDraft {
+            query: Some(query.to_owned()),
+            ..draft(body)
+        };
+        let template = draft.check("template").unwrap();
+        template.render(b"{}", &facts()).unwrap_err()
+    };
+    let undefined = "a field of an undefined value is used";
+    for (body, query, part, text, field, message) in [
+        (
+            "{{ payload.a.b }}",
+            "",
+            TemplatePart::Body,
+            "line 1: ",
+            "template.body",
+            "line 1: ",
+        ),
+        (
+            "{}",
+            "\n{{ payload.a.b }}",
+            TemplatePart::Query,
+            "query, line 2: ",
+            "template.query",
+            "line 2: ",
+        ),
+    ] {
+        let error = failure(body, query);
+        assert_eq!(error.part, part);
+        assert_eq!(error.to_string(), format!("{text}{undefined}"));
+        let errors = error.into_invalid("template").into_fields();
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].field, field);
+        assert_eq!(errors[0].message, format!("{message}{undefined}"));
+    }
+}
+
+#[test]
+fn a_checked_template_still_says_what_was_submitted() {
+    let submitted = TemplateDraft {
+        body: "a {{ payload }}".to_owned(),
+        content_type: Some("text/plain".to_owned()),
+        query: Some("b={{ event.id }}".to_owned()),
+    };
+    let template = submitted.clone().check("template").unwrap();
+    assert_eq!(template.body(), "a {{ payload }}");
+    assert_eq!(template.content_type().as_str(), "text/plain");
+    assert_eq!(template.query(), Some("b={{ event.id }}"));
+    assert_eq!(TemplateDraft::from(template), submitted);
+    let without = draft("a").check("template").unwrap();
+    assert_eq!(without.query(), None);
+}
+
+#[test]
+fn a_range_may_have_as_many_numbers_as_the_limit() {
+    let longest = "{{ range(10000) | length }} {{ range(-1, 9999) | length }}";
+    assert_eq!(as_text(longest, &json!(null)), "10000 10000");
+    for body in ["{{ range(10001) }}", "{{ range(-1, 10000) }}"] {
+        let (_, reason) = failure(body, &json!(null));
+        assert_eq!(reason, "`range` may count at most 10000 numbers");
+    }
 }
 
 #[test]
@@ -317,6 +403,8 @@ fn presets_render_any_payload() {
         }
     }
     assert!("irc".parse::<Preset>().is_err());
+    let titles = Preset::ALL.map(Preset::title);
+    assert_eq!(titles, ["Slack", "Discord", "Microsoft Teams"]);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

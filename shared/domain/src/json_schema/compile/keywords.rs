@@ -98,7 +98,7 @@ impl<'a> Compiler<'a> {
         }
         if let Some((number, pointer)) = self.number(fields, "multipleOf") {
             match Decimal::of(&number) {
-                Some(decimal) if !decimal.is_zero() && number.as_f64() > Some(0.0) => {
+                Some(decimal) if number.as_f64() > Some(0.0) => {
                     rules.push(Rule::MultipleOf(decimal, number));
                 }
                 Some(_) | None => self.error(&pointer, "must be a number above 0"),
