@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use aws_lambda_events::event::dynamodb::EventRecord;
+use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{
     BehaviorVersion, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
     SharedHttpClient,
@@ -33,6 +34,7 @@ use postrider_simulation::dynamodb::{
     key_service, schema,
 };
 use postrider_testkit::builders::NOW;
+use postrider_testkit::interruption::{Fault, Interruption};
 use postrider_testkit::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
 
 const TABLE: &str = "deliveries";
@@ -91,18 +93,44 @@ impl Services {
     }
 }
 
-/// Answers at once.
-struct Prompted(Arc<Services>);
+/// Answers at once, unless it is interrupted.
+struct Prompted {
+    services: Arc<Services>,
+    /// With the number of calls since it began.
+    interruption: Mutex<Option<(Interruption, usize)>>,
+}
+
+impl Prompted {
+    fn fault(&self) -> Option<Fault> {
+        let mut interruption = self.interruption.lock();
+        let (interruption, calls) = interruption.as_mut()?;
+        *calls += 1;
+        let is_struck = interruption.calls.contains(&(*calls - 1));
+        is_struck.then_some(interruption.fault)
+    }
+}
 
 impl Transport for Prompted {
     fn call(&self, request: Request) -> BoxFuture<'static, Result<SdkResponse, NoAnswer>> {
-        let answer = self.0.answer(&request);
-        async { Ok(answer) }.boxed()
+        let answer = match self.fault() {
+            None => Ok(self.services.answer(&request)),
+            Some(Fault::Unreachable) => Err(NoAnswer),
+            Some(Fault::AnswerLost) => {
+                self.services.answer(&request);
+                Err(NoAnswer)
+            }
+            Some(Fault::Throttled) => Ok(SdkResponse {
+                status: 400,
+                body: Bytes::from_static(br#"{"__type":"ThrottlingException"}"#),
+            }),
+        };
+        async { answer }.boxed()
     }
 }
 
 struct Memory {
     services: Arc<Services>,
+    transport: Arc<Prompted>,
     client: SharedHttpClient,
     store: Arc<DynamoStore>,
     follower: Follower,
@@ -124,10 +152,15 @@ async fn fixture() -> Memory {
         database: Mutex::new(Database::new(schema(TABLE, CONFIGS))),
         objects: Mutex::default(),
     });
-    let client = http_client(Arc::new(Prompted(Arc::clone(&services))));
+    let transport = Arc::new(Prompted {
+        services: Arc::clone(&services),
+        interruption: Mutex::default(),
+    });
+    let client = http_client(Arc::clone(&transport) as _);
     let store = open(&client);
     Memory {
         services,
+        transport,
         client,
         follower: Follower::of(Arc::clone(&store)),
         store,
@@ -144,6 +177,7 @@ macro_rules! config {
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .retry_config(RetryConfig::disabled())
             .http_client($client.clone())
     };
 }
@@ -312,6 +346,10 @@ impl Fixture for Memory {
             None => FoundBy::Nothing,
         });
         found.collect()
+    }
+
+    fn interrupt(&self, interruption: Option<Interruption>) {
+        *self.transport.interruption.lock() = interruption.map(|one| (one, 0));
     }
 }
 

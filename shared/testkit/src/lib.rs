@@ -11,6 +11,7 @@
 pub mod bodies;
 pub mod builders;
 pub mod clock;
+pub mod interruption;
 pub mod model;
 pub mod receiver;
 pub mod recording_queue;

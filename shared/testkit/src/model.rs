@@ -1,5 +1,5 @@
 //! Random sequences of commands, run on a store and on maps that use the same pure rules. Two processes carry them out for two
-//! tenants. After each command both must contain the same events, rows, attempts and webhooks of each tenant, and agree on what
+//! tenants, and some are interrupted and repeated. After each command both must contain the same events, rows, attempts and webhooks of each tenant, and agree on what
 //! is due, on what waits where, on notifications and on counters.
 //!
 //! A store on a network is asked for everything after every eighth command and in the end, otherwise only for what the command
@@ -7,6 +7,7 @@
 
 mod accepting;
 mod attempting;
+mod calling;
 mod command;
 mod confusing;
 mod contents;
@@ -17,6 +18,7 @@ mod tenancy;
 mod told;
 mod waiting;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use postrider_domain::delivery::Delivery;
@@ -28,6 +30,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::builders::NOW;
+use crate::interruption::Interruption;
 use crate::store_suite::{Fixture, Handle};
 use command::{Command, Turn, Whose};
 use processes::Processes;
@@ -39,7 +42,7 @@ const DAY: Millis = Millis::from_seconds(86_400);
 /// Runs `cases` random sequences of up to 60 commands, each with its own tenants in the same store.
 ///
 /// # Panics
-/// With the shortest sequence found that makes store and model differ.
+/// With the shortest sequence found that makes store and model differ, and if no command was interrupted.
 pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u32) {
     // A command takes up to a second on DynamoDB, and each try of a shorter sequence carries out all of it.
     let max_shrink_iters = match fixture.handle().embedded {
@@ -52,23 +55,26 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         max_shrink_iters,
         ..Config::default()
     });
-    let run = std::cell::Cell::new(0_u32);
+    let (run, interrupted) = (Cell::new(0), Cell::new(0));
     let sequences = proptest::collection::vec(command::turn(), 1..60);
     let result = runner.run(&sequences, |turns| {
         run.set(run.get() + 1);
-        runtime.block_on(run_sequence(fixture, run.get(), &turns))
+        let sequence = run_sequence(fixture, run.get(), &turns, &interrupted);
+        runtime.block_on(sequence)
     });
     if let Err(error) = result {
         panic!("{error}");
     }
+    assert!(interrupted.get() > 0, "no command was interrupted");
 }
 
 async fn run_sequence(
-    fixture: &impl Fixture,
+    fixture: &dyn Fixture,
     case: u32,
     turns: &[Turn],
+    interrupted: &Cell<u32>,
 ) -> Result<(), TestCaseError> {
-    let mut model = Model::begin(fixture, case).await;
+    let mut model = Model::begin(fixture, case, interrupted).await;
     for (step, turn) in turns.iter().enumerate() {
         let is_last = step + 1 == turns.len();
         model.processes = match turn.command {
@@ -76,14 +82,19 @@ async fn run_sequence(
             Command::Replace => model.processes.replace(fixture).await,
             _ => model.processes,
         };
-        let compared = model.take(turn, step, is_last, fixture).await;
+        let compared = model.take(turn, step, is_last).await;
         compared.map_err(|error| TestCaseError::fail(format!("{error} after {turn:?}")))?;
     }
     Ok(())
 }
 
-struct Model {
+struct Model<'a> {
+    fixture: &'a dyn Fixture,
     processes: Processes,
+    /// Of the next call that changes something.
+    interruption: Cell<Option<Interruption>>,
+    /// How many calls were.
+    interrupted: &'a Cell<u32>,
     begun_at: Timestamp,
     now: Timestamp,
     drawn: u32,
@@ -92,8 +103,8 @@ struct Model {
     theirs: Tenancy,
 }
 
-impl Model {
-    async fn begin(fixture: &impl Fixture, case: u32) -> Self {
+impl<'a> Model<'a> {
+    async fn begin(fixture: &'a dyn Fixture, case: u32, interrupted: &'a Cell<u32>) -> Self {
         let processes = Processes::begin(fixture).await;
         let store = Arc::clone(&processes.handle().store);
         // An embedded store walks through its rows as time passes, so a sequence begins after all earlier ones.
@@ -103,7 +114,10 @@ impl Model {
         };
         let begun_at = NOW.plus(Millis::new(days * DAY.get()));
         Self {
+            fixture,
             processes,
+            interruption: Cell::default(),
+            interrupted,
             begun_at,
             now: begun_at,
             drawn: 0,
@@ -113,33 +127,29 @@ impl Model {
     }
 
     /// Carries out a command and compares.
-    async fn take(
-        &mut self,
-        turn: &Turn,
-        step: usize,
-        is_last: bool,
-        fixture: &impl Fixture,
-    ) -> Result<(), TestCaseError> {
+    async fn take(&mut self, turn: &Turn, step: usize, is_last: bool) -> Result<(), TestCaseError> {
         self.processes.acting = turn.by;
         let is_theirs = turn.tenant == Whose::Theirs;
         if is_theirs {
             self.turn_to_other_tenant();
         }
+        self.interruption.set(turn.interruption.clone());
         self.carry_out(&turn.command).await?;
+        self.interruption.set(None);
         if is_theirs {
             self.turn_to_other_tenant();
         }
         if let Command::Watch { from, count } = turn.command {
-            fixture.watch(from, count).await;
+            self.fixture.watch(from, count).await;
         }
-        fixture.follow().await;
+        self.fixture.follow().await;
         let everything = self.compares_everything(step) || is_last;
         for _ in 0..2 {
             if everything {
-                self.compare(fixture, &turn.command).await?;
+                self.compare(&turn.command).await?;
                 self.compare_counters().await?;
             } else {
-                self.compare_changed(fixture).await?;
+                self.compare_changed().await?;
             }
             self.compare_told().await?;
             self.turn_to_other_tenant();

@@ -47,6 +47,7 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_ports::{EmbeddedStore, Store};
 
+use crate::interruption::Interruption;
 pub use scene::Scene;
 
 /// A store as seen by one process.
@@ -106,6 +107,9 @@ pub trait Fixture: Send + Sync {
     async fn found_by(&self, _: &TenantId, rows: &[DeliveryId]) -> Vec<FoundBy> {
         vec![FoundBy::Poller; rows.len()]
     }
+
+    /// Makes calls of its stores to the outside fail from now on, or no longer. Nothing else is done meanwhile.
+    fn interrupt(&self, _: Option<Interruption>) {}
 }
 
 /// What leads to an open row whose message is lost.

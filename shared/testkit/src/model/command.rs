@@ -3,6 +3,8 @@
 use postrider_domain::delivery::DeadCause;
 use proptest::prelude::*;
 
+use crate::interruption::{Fault, Interruption};
+
 /// Beyond a lease, what SQS can delay, the hour of a counter, and a day.
 const HORIZONS_MS: [u64; 4] = [121_000, 901_000, 3_600_001, 86_400_001];
 /// What is delivered is stored for 30 days and what is dead for 90; DynamoDB stores events for a week longer.
@@ -15,6 +17,8 @@ pub(super) struct Turn {
     pub(super) by: Process,
     pub(super) tenant: Whose,
     pub(super) command: Command,
+    /// What fails first while it is carried out.
+    pub(super) interruption: Option<Interruption>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,10 +146,24 @@ pub(super) enum Ending {
 pub(super) fn turn() -> impl Strategy<Value = Turn> {
     let by = prop_oneof![3 => Just(Process::First), 2 => Just(Process::Second)];
     let tenant = prop_oneof![3 => Just(Whose::Ours), 1 => Just(Whose::Theirs)];
-    (by, tenant, command()).prop_map(|(by, tenant, command)| Turn {
+    let interruption = prop::option::weighted(0.25, interruption());
+    let turn = (by, tenant, command(), interruption);
+    turn.prop_map(|(by, tenant, command, interruption)| Turn {
         by,
         tenant,
         command,
+        interruption,
+    })
+}
+
+/// One call fails, or all from that one on.
+fn interruption() -> impl Strategy<Value = Interruption> {
+    let faults = [Fault::Throttled, Fault::AnswerLost, Fault::Unreachable];
+    let fault = prop::sample::select(faults.to_vec());
+    let drawn = (0..6_usize, any::<bool>(), fault);
+    drawn.prop_map(|(first, is_one, fault)| Interruption {
+        calls: first..if is_one { first + 1 } else { usize::MAX },
+        fault,
     })
 }
 

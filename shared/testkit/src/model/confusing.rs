@@ -17,7 +17,7 @@ use super::command::Ending;
 use super::{Model, Tenancy};
 use crate::builders;
 
-impl Model {
+impl Model<'_> {
     /// Their ids, under our tenant.
     pub(super) async fn confuse(&mut self, n: usize) -> Result<(), TestCaseError> {
         let Some(id) = self.theirs.row_at(n) else {

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::command::Command;
 use super::tenancy::{EventState, Published};
 use super::{Model, Tenancy};
-use crate::store_suite::{Fixture, FoundBy, WaitingRows};
+use crate::store_suite::{FoundBy, WaitingRows};
 
 /// A store on a network is asked for everything after this many commands.
 pub(super) const EVERYTHING: usize = 8;
@@ -26,7 +26,7 @@ pub(super) struct Compared {
     webhooks: BTreeMap<WebhookId, Option<Webhook>>,
 }
 
-impl Model {
+impl Model<'_> {
     /// Whether the store is asked for everything after this command.
     pub(super) fn compares_everything(&self, step: usize) -> bool {
         match self.handle().waiting_rows {
@@ -36,11 +36,7 @@ impl Model {
     }
 
     /// Compares everything of one tenant.
-    pub(super) async fn compare(
-        &mut self,
-        fixture: &impl Fixture,
-        command: &Command,
-    ) -> Result<(), TestCaseError> {
+    pub(super) async fn compare(&mut self, command: &Command) -> Result<(), TestCaseError> {
         self.look_at_version().await?;
         let rows: Vec<_> = self.ours.rows.keys().copied().collect();
         self.compare_rows(&rows).await?;
@@ -55,15 +51,12 @@ impl Model {
             self.compare_events(&events).await?;
         }
         self.compare_lists().await?;
-        self.ours.unwatched = self.check_found(fixture, rows).await?;
+        self.ours.unwatched = self.check_found(rows).await?;
         Ok(())
     }
 
     /// Compares what has changed since the last comparison.
-    pub(super) async fn compare_changed(
-        &mut self,
-        fixture: &impl Fixture,
-    ) -> Result<(), TestCaseError> {
+    pub(super) async fn compare_changed(&mut self) -> Result<(), TestCaseError> {
         let Tenancy {
             compared, events, ..
         } = &self.ours;
@@ -74,7 +67,7 @@ impl Model {
         self.compare_rows(&rows).await?;
         let webhooks = changed(&self.ours.compared.webhooks, &self.ours.webhooks);
         self.compare_webhooks(&webhooks).await?;
-        self.check_found(fixture, rows).await?;
+        self.check_found(rows).await?;
         Ok(())
     }
 
@@ -170,7 +163,6 @@ impl Model {
     /// Returns the rows that the watch has not seen.
     async fn check_found(
         &self,
-        fixture: &impl Fixture,
         mut rows: Vec<DeliveryId>,
     ) -> Result<BTreeSet<DeliveryId>, TestCaseError> {
         let Tenancy {
@@ -180,7 +172,7 @@ impl Model {
         } = &self.ours;
         rows.retain(|id| stored[id].status.is_open());
         let (mut in_backlog, mut unwatched) = (BTreeSet::new(), BTreeSet::new());
-        for (id, found_by) in rows.iter().zip(fixture.found_by(tenant, &rows).await) {
+        for (id, found_by) in rows.iter().zip(self.fixture.found_by(tenant, &rows).await) {
             match found_by {
                 FoundBy::Poller => {}
                 FoundBy::Watch => {

@@ -3,7 +3,7 @@
 use postrider_domain::delivery::{Delivery, Force, Requeue};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::WebhookId;
+use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::notification::update_notification;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::Webhook;
@@ -18,7 +18,7 @@ use super::tenancy::{Raised, Tenancy};
 use crate::builders;
 use crate::store_suite::WaitingRows;
 
-impl Model {
+impl Model<'_> {
     /// Reads the version of the webhooks. It goes up with each change that affects plans, and otherwise only with a status.
     pub(super) async fn look_at_version(&mut self) -> Result<u64, TestCaseError> {
         let version = self.store().webhooks_version(&self.ours.tenant).await;
@@ -39,9 +39,17 @@ impl Model {
             return Ok(());
         };
         let force = if force { Force::Delivered } else { Force::No };
+        let expected = [(); 2].map(|()| self.expected_requeue(id, force));
+        let (tenant, now) = (&self.ours.tenant, self.now);
+        let requeue = async || self.store().requeue(tenant, id, force, now).await;
+        self.expect(expected, requeue).await
+    }
+
+    /// What *Retry now* does to the row; again, what it finds when it is repeated.
+    fn expected_requeue(&mut self, id: DeliveryId, force: Force) -> Requeued {
         let before = self.row(id).unwrap();
         let allowed = before.requeue(force, self.now);
-        let expected = match (allowed, self.ours.status_of(id.webhook)) {
+        match (allowed, self.ours.status_of(id.webhook)) {
             (Requeue::InFlight, _) => Requeued::InFlight,
             (Requeue::Delivered, _) => Requeued::Delivered,
             (Requeue::Pending, _) => Requeued::Pending,
@@ -56,11 +64,7 @@ impl Model {
                 self.ours.change(&after, self.now);
                 Requeued::Done(Box::new(after))
             }
-        };
-        let tenant = &self.ours.tenant;
-        let requeued = self.store().requeue(tenant, id, force, self.now).await;
-        prop_assert_eq!(requeued, Ok(expected));
-        Ok(())
+        }
     }
 
     pub(super) async fn set_status(
@@ -79,10 +83,11 @@ impl Model {
         }
         let expected = self.ours.health_of(id).cloned();
         let tenant = &self.ours.tenant;
-        let set = self
-            .store()
-            .set_webhook_status(tenant, id, status, self.now);
-        prop_assert_eq!(set.await, Ok(expected));
+        let set = async || {
+            let store = self.store();
+            store.set_webhook_status(tenant, id, status, self.now).await
+        };
+        prop_assert_eq!(self.call(set).await.said, Ok(expected));
         Ok(())
     }
 
@@ -127,9 +132,15 @@ impl Model {
             }
         };
         let tenant = &self.ours.tenant;
-        let changed = self.store().change_webhook(tenant, id, change).await;
-        prop_assert_eq!(changed, Ok(expected));
-        Ok(())
+        let again = match expected {
+            Changed::Done | Changed::Outdated => Changed::Outdated,
+            Changed::Missing => Changed::Missing,
+        };
+        let change = async || {
+            let store = self.store();
+            store.change_webhook(tenant, id, change.clone()).await
+        };
+        self.expect([expected, again], change).await
     }
 
     pub(super) async fn delete(&mut self, webhook: usize) -> Result<(), TestCaseError> {
@@ -139,9 +150,8 @@ impl Model {
             self.ours.raise(Raised::Yes);
         }
         let tenant = &self.ours.tenant;
-        let deleted = self.store().delete_webhook(tenant, id, self.now).await;
-        prop_assert_eq!(deleted, Ok(was_there));
-        Ok(())
+        let delete = async || self.store().delete_webhook(tenant, id, self.now).await;
+        self.expect([was_there, false], delete).await
     }
 
     /// Whether a row that is written now goes to the backlog of its webhook.
@@ -162,16 +172,21 @@ impl Model {
             self.ours.change(&before.moved_to_backlog(), self.now);
         }
         let (store, tenant) = (self.store(), &self.ours.tenant);
-        let registered = store.register_backlog(tenant, id.webhook, self.now);
-        prop_assert_eq!(registered.await, Ok(()));
+        let register = async || store.register_backlog(tenant, id.webhook, self.now).await;
+        prop_assert_eq!(self.call(register).await.said, Ok(()));
         let row = Postponed {
             tenant: tenant.clone(),
             id,
             kind: AttemptKind::of(&before),
             next_retry_at: before.next_retry_at.unwrap_or(before.created_at),
         };
-        let moved = store.move_to_backlog(vec![row], self.now).await;
-        prop_assert_eq!(moved, vec![Ok(())]);
+        let moving = async || {
+            let moved = store.move_to_backlog(vec![row.clone()], self.now);
+            moved.await.remove(0)
+        };
+        prop_assert_eq!(self.call(moving).await.said, Ok(()));
+        // A store that is too busy leaves the row where it is, without an error.
+        prop_assert_eq!(moving().await, Ok(()));
         Ok(())
     }
 
@@ -186,7 +201,7 @@ impl Model {
         if self.handle().waiting_rows == WaitingRows::InBacklog {
             return Ok(());
         }
-        while self.end_some(limit).await > 0 {}
+        while self.end_some(limit).await? > 0 {}
         for _ in 0..2 {
             let now = self.now;
             for row in self.rows_to_end() {
@@ -197,11 +212,11 @@ impl Model {
         Ok(())
     }
 
-    async fn end_some(&self, limit: usize) -> usize {
-        let ended = self
-            .store()
-            .end_deliveries_of_deleted_webhooks(limit, self.now);
-        ended.await.unwrap()
+    async fn end_some(&self, limit: usize) -> Result<usize, TestCaseError> {
+        let (store, now) = (self.store(), self.now);
+        let end = async || store.end_deliveries_of_deleted_webhooks(limit, now).await;
+        let ended = self.call(end).await.said;
+        ended.map_err(|error| TestCaseError::fail(error.to_string()))
     }
 
     /// Those that a process holds are ended when it has given them back: their leases may be renewed.

@@ -13,7 +13,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub(super) async fn begin(fixture: &impl Fixture) -> Self {
+    pub(super) async fn begin(fixture: &dyn Fixture) -> Self {
         Self {
             first: fixture.handle(),
             second: fixture.another_process().await,
@@ -28,7 +28,7 @@ impl Processes {
         }
     }
 
-    pub(super) async fn reopen(self, fixture: &impl Fixture) -> Self {
+    pub(super) async fn reopen(self, fixture: &dyn Fixture) -> Self {
         drop(self.first);
         Self {
             first: fixture.reopen().await,
@@ -36,7 +36,7 @@ impl Processes {
         }
     }
 
-    pub(super) async fn replace(self, fixture: &impl Fixture) -> Self {
+    pub(super) async fn replace(self, fixture: &dyn Fixture) -> Self {
         drop(self.second);
         Self {
             second: fixture.another_process().await,

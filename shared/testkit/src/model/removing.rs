@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use super::tenancy::EventState;
 use super::{DAY, Model};
 
-impl Model {
+impl Model<'_> {
     pub(super) async fn erase(&mut self, event: usize) -> Result<(), TestCaseError> {
         let Some(id) = self.ours.event_at(event) else {
             return Ok(());
@@ -27,8 +27,8 @@ impl Model {
             self.erase_rows(id, state)
         };
         let tenant = &self.ours.tenant;
-        let erased = self.store().erase_event(tenant, id, self.now).await;
-        prop_assert_eq!(erased, Ok(expected));
+        let erase = async || self.store().erase_event(tenant, id, self.now).await;
+        prop_assert_eq!(self.call(erase).await.said, Ok(expected));
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Model {
             removed.extend(self.remove_expired());
             self.turn_to_other_tenant();
         }
-        self.expire_all(&*embedded, limit).await;
+        self.expire_all(&*embedded, limit).await?;
         for (tenant, row) in removed {
             let stored = embedded.delivery(&tenant, row.id).await;
             prop_assert_eq!(stored, Ok(None));
@@ -92,11 +92,19 @@ impl Model {
         Ok(())
     }
 
-    async fn expire_all(&self, store: &dyn EmbeddedStore, limit: usize) {
-        while {
-            let slice = store.expire(Retention::default(), limit, self.now).await;
-            slice.unwrap().more
-        } {}
+    async fn expire_all(
+        &self,
+        store: &dyn EmbeddedStore,
+        limit: usize,
+    ) -> Result<(), TestCaseError> {
+        let expire = async || store.expire(Retention::default(), limit, self.now).await;
+        loop {
+            let slice = self.call(expire).await.said;
+            let slice = slice.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            if !slice.more {
+                return Ok(());
+            }
+        }
     }
 
     fn remove_expired(&mut self) -> Vec<(TenantId, Delivery)> {

@@ -13,7 +13,7 @@ use crate::store_suite::WaitingRows;
 
 const PAGE: usize = 1000;
 
-impl Model {
+impl Model<'_> {
     /// Compares the notifications since the last comparison, where the store keeps all of them.
     pub(super) async fn compare_told(&mut self) -> Result<(), TestCaseError> {
         let told = std::mem::take(&mut self.ours.told);

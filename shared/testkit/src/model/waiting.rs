@@ -35,7 +35,7 @@ struct OfAll {
     general_lanes: Vec<AttemptMessage>,
 }
 
-impl Model {
+impl Model<'_> {
     /// A store with shards needs some seventy reads for each webhook, so it is asked for one at a time. A row in a wrong place
     /// stays there, and all are compared in the end.
     pub(super) async fn compare_waiting(&mut self, step: usize) -> Result<(), TestCaseError> {

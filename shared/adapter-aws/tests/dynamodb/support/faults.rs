@@ -7,22 +7,16 @@ use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
 };
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
+use parking_lot::Mutex;
+use postrider_testkit::interruption::Interruption;
+
+pub(crate) use postrider_testkit::interruption::Fault;
 
 const OPERATION: &str = "x-amz-target";
-
-/// How a call fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// It is rejected for now; nothing happens.
-    Throttled,
-    /// It takes effect, and the answer is lost.
-    AnswerLost,
-    /// It reaches no server.
-    Unreachable,
-}
 
 /// The failure injected into the current request.
 #[derive(Debug)]
@@ -141,5 +135,53 @@ impl Intercept for Faults {
         let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}"}}"#);
         *context.response_mut() = HttpResponse::new(status.try_into()?, body.into());
         Ok(())
+    }
+}
+
+/// Faults of a client that come and go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interruptions(Arc<Mutex<Option<Faults>>>);
+
+impl Interruptions {
+    pub(crate) fn set(&self, interruption: Option<Interruption>) {
+        let faults = interruption.map(|Interruption { calls, fault }| Faults {
+            last: calls.end - 1,
+            ..Faults::at(calls.start, fault)
+        });
+        *self.0.lock() = faults;
+    }
+}
+
+impl Intercept for Interruptions {
+    fn name(&self) -> &'static str {
+        "Interruptions"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        components: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let Some(faults) = self.0.lock().clone() else {
+            return Ok(());
+        };
+        // The client does not retry: its caller does.
+        config
+            .interceptor_state()
+            .store_put(RetryConfig::disabled());
+        faults.modify_before_transmit(context, components, config)
+    }
+
+    fn modify_before_deserialization(
+        &self,
+        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        components: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        match self.0.lock().clone() {
+            Some(faults) => faults.modify_before_deserialization(context, components, config),
+            None => Ok(()),
+        }
     }
 }

@@ -26,10 +26,12 @@ use postrider_domain::time::Millis;
 use postrider_ports::notifications::Notifications;
 use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_testkit::builders::NOW;
+use postrider_testkit::interruption::Interruption;
 use postrider_testkit::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use faults::Interruptions;
 pub(crate) use meter::{Meter, Spent};
 pub(crate) use metered::Metered;
 pub(crate) use servers::{Servers, servers};
@@ -41,6 +43,7 @@ pub(crate) struct Dynamo {
     pub(crate) tables: Tables,
     pub(crate) client: Client,
     pub(crate) store: Arc<DynamoStore>,
+    interruptions: Interruptions,
     key: String,
     processes: AtomicU32,
     stream: Mutex<Records>,
@@ -73,7 +76,9 @@ impl Records {
 
 pub(crate) async fn fixture() -> Dynamo {
     let servers = tokio::task::spawn_blocking(servers).await.unwrap();
-    let client = Client::from_conf(config(servers).build());
+    let interruptions = Interruptions::default();
+    let config = config(servers).interceptor(interruptions.clone());
+    let client = Client::from_conf(config.build());
     let tables = fresh_tables();
     let arn = schema::create(&client, &tables).await;
     let made = kms(servers).create_key().send().await.unwrap();
@@ -86,6 +91,7 @@ pub(crate) async fn fixture() -> Dynamo {
         tables,
         client,
         store: Arc::clone(&store),
+        interruptions,
         key,
         processes: AtomicU32::new(1),
         stream: Mutex::new(Records {
@@ -312,5 +318,9 @@ impl Fixture for Dynamo {
             None => FoundBy::Nothing,
         });
         found.collect()
+    }
+
+    fn interrupt(&self, interruption: Option<Interruption>) {
+        self.interruptions.set(interruption);
     }
 }
