@@ -46,7 +46,7 @@ pub async fn one_of_two_concurrent_uses_wins(fixture: impl Fixture) {
     for n in 0..10 {
         scene.add_portal_link(link(n)).await.unwrap();
         let (digest, now) = (link(n).digest, after(1));
-        let (one, other) = futures_util::join!(
+        let (one, other) = tokio::join!(
             scene.use_portal_link(digest, now),
             another.use_portal_link(digest, now)
         );
