@@ -27,6 +27,7 @@ use postrider_adapter_aws::dynamodb::{
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::mail_outbox::SentLog;
 use postrider_ports::notifications::Notifications;
 use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_simulation::dynamodb::{
@@ -291,6 +292,10 @@ impl Fixture for Memory {
         Self::handle_of(open(&self.client), process)
     }
 
+    fn sent_log(&self) -> Option<Arc<dyn SentLog>> {
+        Some(Arc::clone(&self.store) as _)
+    }
+
     async fn flush(&self) {
         self.follow().await;
         self.watch(0, usize::MAX).await;
@@ -360,4 +365,11 @@ fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let fixture = runtime.block_on(fixture());
     postrider_testkit::model::check(&fixture, &runtime, 50);
+}
+
+#[test]
+fn store_and_record_model_agree() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let fixture = runtime.block_on(fixture());
+    postrider_testkit::record_model::check(&fixture, &runtime, 50);
 }

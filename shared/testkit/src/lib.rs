@@ -14,6 +14,7 @@ pub mod clock;
 pub mod interruption;
 pub mod model;
 pub mod receiver;
+pub mod record_model;
 pub mod recording_queue;
 pub mod store_suite;
 pub mod stream_mapping;

@@ -45,6 +45,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_ports::mail_outbox::SentLog;
 use postrider_ports::{EmbeddedStore, Store};
 
 use crate::interruption::Interruption;
@@ -102,6 +103,11 @@ pub trait Fixture: Send + Sync {
 
     /// Lets the watch see some of the fresh rows that it has not seen yet, in the order in which they were accepted.
     async fn watch(&self, _from: usize, _count: usize) {}
+
+    /// The log of sent e-mails, for stores that share one among several senders.
+    fn sent_log(&self) -> Option<Arc<dyn SentLog>> {
+        None
+    }
 
     /// What leads to each of these open rows if its message is lost.
     async fn found_by(&self, _: &TenantId, rows: &[DeliveryId]) -> Vec<FoundBy> {
@@ -372,6 +378,7 @@ macro_rules! store_suite {
                 a_record_makes_plans_outdated_and_comes_with_the_webhooks,
                 tenants_with_and_without_a_record_are_listed_page_by_page,
                 a_tenant_has_as_many_webhooks_as_its_record_allows,
+                a_tenant_whose_last_key_is_revoked_still_exists,
             }
         }
     };

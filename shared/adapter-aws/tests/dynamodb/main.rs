@@ -43,3 +43,10 @@ fn store_and_model_agree() {
     let fixture = runtime.block_on(fixture());
     postrider_testkit::model::check(&fixture, &runtime, 50);
 }
+
+#[test]
+fn store_and_record_model_agree() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let fixture = runtime.block_on(fixture());
+    postrider_testkit::record_model::check(&fixture, &runtime, 30);
+}

@@ -9,6 +9,7 @@ use postrider_ports::configs::ApiKeys;
 use rusqlite::{Row, params};
 
 use super::fault::Fault;
+use super::writer::Tx;
 use super::{SqliteStore, codec};
 
 pub(super) const BY_DIGEST: &str = "SELECT id, tenant, name, scopes, digest, created_at, last_used_at FROM api_keys WHERE digest = ?1";
@@ -53,7 +54,7 @@ impl ApiKeys for SqliteStore {
                         key.last_used_at.map(Timestamp::as_millis),
                     ],
                 )?;
-                Ok(())
+                note_tenant(tx, &key.tenant)
             })
             .await
     }
@@ -63,7 +64,13 @@ impl ApiKeys for SqliteStore {
         self.writer
             .write(move |tx| {
                 let key = params![tenant.as_str(), id.to_string()];
-                Ok(tx.execute("DELETE FROM api_keys WHERE tenant = ?1 AND id = ?2", key)? > 0)
+                let sql = "DELETE FROM api_keys WHERE tenant = ?1 AND id = ?2";
+                let is_revoked = tx.execute(sql, key)? > 0;
+                if is_revoked {
+                    // An earlier release may have stored the key.
+                    note_tenant(tx, &tenant)?;
+                }
+                Ok(is_revoked)
             })
             .await
     }
@@ -81,6 +88,15 @@ impl ApiKeys for SqliteStore {
             })
             .await
     }
+}
+
+/// A tenant exists from its first key on, also when it is revoked.
+fn note_tenant(tx: &Tx<'_, '_>, tenant: &TenantId) -> std::result::Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO tenants (tenant, config_version) VALUES (?1, 0) ON CONFLICT (tenant) DO UPDATE SET is_deleted = 0",
+        [tenant.as_str()],
+    )?;
+    Ok(())
 }
 
 fn read(row: &Row<'_>) -> std::result::Result<ApiKey, Fault> {

@@ -99,6 +99,32 @@ pub async fn tenants_with_and_without_a_record_are_listed_page_by_page(fixture: 
     }
 }
 
+/// Also one whose key became another tenant's.
+pub async fn a_tenant_whose_last_key_is_revoked_still_exists(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let key = |tenant: &str, n| ApiKey {
+        id: KeyId::from_bytes([n; 16]),
+        tenant: tenant.parse().unwrap(),
+        name: "key".to_owned(),
+        scopes: vec![Scope::Publish],
+        digest: KeyDigest::of("token"),
+        created_at: NOW,
+        last_used_at: None,
+    };
+    let (first, second) = (key("acme", 1), key("zeta", 2));
+    for key in [&first, &second] {
+        scene.put_key(key.clone()).await.unwrap();
+    }
+    let revoked = scene.revoke_key(&second.tenant, second.id).await;
+    assert_eq!(revoked, Ok(true));
+    let expected = [first.tenant, TenantId::default(), second.tenant].map(Tenant::unrecorded);
+    assert_eq!(scene.tenant_page(9, None).await.unwrap(), expected);
+    for tenant in expected {
+        let found = scene.tenant(&tenant.id).await;
+        assert_eq!(found, Ok(Some(tenant)));
+    }
+}
+
 pub async fn a_tenant_has_as_many_webhooks_as_its_record_allows(fixture: impl Fixture) {
     let scene = Scene::of_tenant(fixture.handle(), "acme");
     let two = TenantLimits {

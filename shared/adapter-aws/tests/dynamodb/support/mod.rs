@@ -23,6 +23,7 @@ use postrider_adapter_aws::dynamodb::{
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retention::Retention;
 use postrider_domain::time::Millis;
+use postrider_ports::mail_outbox::SentLog;
 use postrider_ports::notifications::Notifications;
 use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_testkit::builders::NOW;
@@ -268,6 +269,10 @@ impl Fixture for Dynamo {
             store: self.store_with(self.client.clone()) as _,
             process: self.process(),
         }
+    }
+
+    fn sent_log(&self) -> Option<Arc<dyn SentLog>> {
+        Some(Arc::clone(&self.store) as _)
     }
 
     async fn flush(&self) {
