@@ -108,6 +108,11 @@ impl RejectedRequests for DynamoStore {
         id: RejectedId,
         now: Timestamp,
     ) -> Result<Option<StoredRejection>> {
+        // Of a source that was deleted, the requests are left until they expire.
+        let RejectionCounts { stored, .. } = self.rejection_counts(tenant, source).await?;
+        if !(stored.saturating_sub(RING)..stored).contains(&id.place()) {
+            return Ok(None);
+        }
         let key = Key::rejected(tenant, source, id.place());
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
             return Ok(None);

@@ -183,12 +183,13 @@ pub async fn requests_to_unknown_sources_belong_to_no_tenant(fixture: impl Fixtu
     assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
 }
 
-/// A new source with the same id starts at zero.
+/// A new source with the same id starts at zero. What was stored is not shown any more, whether or not it has been removed yet.
 pub async fn deleting_a_source_deletes_its_counters(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
-    keep(&scene, &source, NOW).await.unwrap();
+    let kept = keep(&scene, &source, NOW).await.unwrap();
     scene.delete_source(&scene.tenant, source.id).await.unwrap();
     assert_eq!(listed(&scene, &source, 10).await, []);
+    assert_eq!(one(&scene, &source, kept, NOW).await, None);
     let tally = scene
         .rejection_counts(&scene.tenant, source.id)
         .await
