@@ -65,8 +65,7 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         ..Config::default()
     });
     let run = std::cell::Cell::new(0_u32);
-    let sequences = proptest::collection::vec(command::turn(), 1..60);
-    let result = runner.run(&sequences, |turns| {
+    let result = runner.run(&command::sequence(), |turns| {
         run.set(run.get() + 1);
         runtime.block_on(run_sequence(fixture, run.get(), &turns))
     });

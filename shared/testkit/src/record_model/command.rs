@@ -82,45 +82,74 @@ pub(super) enum Command {
     Replace,
 }
 
-pub(super) fn turn() -> impl Strategy<Value = Turn> {
+/// A sequence is about one theme, so that its commands meet, or about everything.
+pub(super) fn sequence() -> impl Strategy<Value = Vec<Turn>> {
+    let everything = prop_oneof![settings(), progress(), flow(), failures()];
+    prop_oneof![
+        1 => turns(settings()),
+        1 => turns(progress()),
+        2 => turns(flow()),
+        1 => turns(failures()),
+        1 => turns(everything),
+    ]
+}
+
+fn turns(theme: impl Strategy<Value = Command>) -> impl Strategy<Value = Vec<Turn>> {
     let by = prop_oneof![3 => Just(Process::First), 2 => Just(Process::Second)];
     let tenant = prop_oneof![3 => Just(Whose::Ours), 2 => Just(Whose::Theirs)];
-    (by, tenant, command()).prop_map(|(by, tenant, command)| Turn {
+    let command = prop_oneof![9 => theme, 2 => passing()];
+    let turn = (by, tenant, command).prop_map(|(by, tenant, command)| Turn {
         by,
         tenant,
         command,
-    })
+    });
+    prop::collection::vec(turn, 1..60)
 }
 
 pub(super) fn seen() -> impl Strategy<Value = Seen> {
     prop_oneof![4 => Just(Seen::Current), 1 => Just(Seen::Outdated)]
 }
 
-fn command() -> impl Strategy<Value = Command> {
-    let settings = prop_oneof![
+fn settings() -> impl Strategy<Value = Command> {
+    prop_oneof![
         4 => keys::command().prop_map(Command::Key),
         4 => sources::command().prop_map(Command::Source),
         2 => catalogue::command().prop_map(Command::EventType),
         2 => tenants::command().prop_map(Command::Tenant),
-    ];
-    let progressing = prop_oneof![
+    ]
+}
+
+fn progress() -> impl Strategy<Value = Command> {
+    prop_oneof![
         3 => jobs::command().prop_map(Command::Job),
-        4 => portals::command().prop_map(Command::Portal),
-        3 => erasures::command().prop_map(Command::Erasure),
-    ];
-    let flowing = prop_oneof![
-        4 => webhooks::command().prop_map(Command::Webhook),
-        4 => probes::command().prop_map(Command::Probe),
-        5 => drains::command().prop_map(Command::Drain),
-        2 => limiters::command().prop_map(Command::Limiter),
+        3 => portals::command().prop_map(Command::Portal),
+        2 => erasures::command().prop_map(Command::Erasure),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        1 => webhooks::command().prop_map(Command::Webhook),
+        3 => drains::command().prop_map(Command::Drain),
+        1 => limiters::command().prop_map(Command::Limiter),
+    ]
+}
+
+fn failures() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        3 => webhooks::command().prop_map(Command::Webhook),
+        3 => probes::command().prop_map(Command::Probe),
+        2 => emails::command().prop_map(Command::Email),
+        1 => sources::command().prop_map(Command::Source),
         2 => rejections::command().prop_map(Command::Rejection),
-        3 => emails::command().prop_map(Command::Email),
-    ];
-    let passing = prop_oneof![
+    ]
+}
+
+fn passing() -> impl Strategy<Value = Command> {
+    prop_oneof![
         3 => (0..30_000_u64).prop_map(|ms| Command::Step { ms }),
         3 => prop::sample::select(&HORIZONS_MS[..]).prop_map(|ms| Command::Step { ms }),
         1 => Just(Command::Reopen),
         1 => Just(Command::Replace),
-    ];
-    prop_oneof![4 => settings, 4 => progressing, 6 => flowing, 3 => passing]
+    ]
 }

@@ -19,7 +19,7 @@ use crate::builders;
 use crate::store_suite::Fixture;
 
 /// Per tenant.
-const WEBHOOKS: usize = 3;
+const WEBHOOKS: usize = 2;
 const LEASE: Millis = Millis::from_seconds(20);
 
 #[derive(Clone, Debug)]
