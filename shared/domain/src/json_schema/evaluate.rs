@@ -121,7 +121,8 @@ impl<'a> Run<'a> {
                 return false;
             }
         }
-        if is_valid && self.schema.tracks {
+        // Even if it does not match: that fault is reported, and what it describes is not unexpected.
+        if self.schema.tracks {
             let added = seen.merge(own);
             self.spend(added);
         }

@@ -234,6 +234,21 @@ fn what_must_not_match_is_judged_like_anything_else() {
 }
 
 #[test]
+fn a_field_that_is_wrong_is_not_also_unexpected() {
+    let order = json!({"properties": {"id": {"type": "string"}, "lines": {"prefixItems": [{"type": "string"}]}}});
+    let schema = json!({"$ref": "#/$defs/order", "$defs": {"order": order}, "unevaluatedProperties": false,
+        "properties": {"list": {"allOf": [{"prefixItems": [{"type": "string"}, true]}], "unevaluatedItems": false}}});
+    let payload = json!({"id": 1, "lines": [], "list": [1, 2, 3], "more": 1});
+    let expected = [
+        "/id must be a string",
+        "/list/0 must be a string",
+        "/list/2 is not allowed here",
+        "/more is not allowed here",
+    ];
+    assert_eq!(faults(&schema, &payload), expected);
+}
+
+#[test]
 fn a_schema_may_be_as_long_as_the_limit() {
     let long = |bytes: usize| {
         let rest = json!({"title": ""}).to_string().len();
