@@ -93,6 +93,13 @@ fn the_operator_gets_the_exact_reason() {
 }
 
 #[test]
+fn a_rejection_has_one_name_in_the_api_and_in_every_store() {
+    for reason in Rejection::ALL {
+        assert_eq!(serde_json::to_value(reason).unwrap(), reason.code());
+    }
+}
+
+#[test]
 fn a_request_of_an_unknown_source_costs_a_digest_of_its_body() {
     let [way] = &*Scheme::stand_in().ways else {
         panic!("one way");
