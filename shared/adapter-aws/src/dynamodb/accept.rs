@@ -71,7 +71,7 @@ impl DynamoStore {
             }
             EventIdFrom::Key | EventIdFrom::Chance => {
                 let bytes = event.body.len();
-                self.insert_all(&acceptance.rows, Some(bytes)).await?;
+                self.insert_all(&acceptance.rows, bytes).await?;
                 Ok(Accepted::New)
             }
         }
@@ -90,7 +90,7 @@ impl DynamoStore {
             return Ok(Some(Accepted::Conflict));
         }
         let rows = planned_rows(&kept, acceptance);
-        let inserted = self.insert_all(&rows, None).await?;
+        let inserted = self.insert_all(&rows, event.body.len()).await?;
         let missing = inserted
             .iter()
             .filter_map(|(row, inserted)| match inserted {
@@ -104,14 +104,16 @@ impl DynamoStore {
         }))
     }
 
-    /// Puts rows. The first of a new event carries the length of the body, so that the event is counted with its first
-    /// attempt.
+    /// Puts the rows of an event. The one with the lowest id carries the length of the body, whichever call puts it, so that the
+    /// event is counted once, with its first attempt.
     async fn insert_all<'a>(
         &self,
         rows: &'a [Delivery],
-        mut published: Option<usize>,
+        bytes: usize,
     ) -> Result<Vec<(&'a Delivery, Inserted)>> {
-        let puts = rows.iter().map(|row| self.insert(row, published.take()));
+        let counted = rows.iter().map(|row| row.id).min();
+        let published = |row: &Delivery| (Some(row.id) == counted).then_some(bytes);
+        let puts = rows.iter().map(|row| self.insert(row, published(row)));
         let puts: Vec<_> = puts.collect();
         // Wait for all of them: a write that is dropped half-way may still take effect later, when no caller expects
         // it.

@@ -99,6 +99,30 @@ async fn repeating_an_interrupted_accept_completes_it() {
     }
 }
 
+/// Also if the repeated call stores the row that it is counted with.
+#[tokio::test]
+async fn an_event_whose_accept_was_interrupted_is_counted_once() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhooks = [scene.webhook().await.id, scene.webhook().await.id];
+    // The version of the webhooks is read first; the event and its two rows follow.
+    for interrupted_at in 1..4 {
+        let acceptance = scene.plan(scene.event(NOW), &webhooks).await;
+        let store = failing(&tables, &Faults::at(interrupted_at, Fault::Unreachable));
+        let failed = store.accept(vec![acceptance.clone()]).await.remove(0);
+        assert!(failed.unwrap_err().is_transient());
+        scene.accept_one(acceptance.clone()).await.unwrap();
+        for row in acceptance.rows {
+            scene.attempt(row.id, Transition::Deliver, NOW).await;
+        }
+    }
+    tables.flush().await;
+    let (from, to) = (NOW.hour(), after(7_200));
+    let stats = tables.store.stats(&scene.tenant, None, from, to).await;
+    let published = stats.unwrap().iter().map(|one| one.published).sum::<u64>();
+    assert_eq!(published, 3);
+}
+
 async fn stored(tables: &Dynamo, id: DeliveryId) -> Option<Delivery> {
     let tenant = Default::default();
     tables.store.delivery(&tenant, id).await.unwrap()
