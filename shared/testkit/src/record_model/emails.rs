@@ -73,8 +73,8 @@ pub(super) fn command() -> impl Strategy<Value = EmailCommand> {
         })
     };
     prop_oneof![
-        3 => (number(), result).prop_map(|(email, result)| EmailCommand::Record { email, result }),
-        1 => number().prop_map(|email| EmailCommand::PutOffSettled { email }),
+        5 => (number(), result).prop_map(|(email, result)| EmailCommand::Record { email, result }),
+        2 => number().prop_map(|email| EmailCommand::PutOffSettled { email }),
         4 => (0..CALLERS.len(), about()).prop_map(|(by, about)| EmailCommand::Claim { by, about }),
         2 => about().prop_map(|about| EmailCommand::RecordSent { about }),
     ]

@@ -35,18 +35,21 @@ pub(super) enum Reached {
     End,
 }
 
+/// Numbers choose among so many jobs, so that commands meet.
+const JOBS: usize = 3;
+
 pub(super) fn command() -> impl Strategy<Value = JobCommand> {
-    let number = any::<usize>;
+    let number = || 0..JOBS;
     let to = prop_oneof![
         1 => Just(Reached::BetweenSlices),
-        2 => Just(Reached::WithinSlice),
+        3 => Just(Reached::WithinSlice),
         1 => Just(Reached::End),
     ];
     prop_oneof![
         3 => any::<bool>().prop_map(|selects| JobCommand::Create { selects }),
         5 => (number(), command::seen(), to)
             .prop_map(|(job, seen, to)| JobCommand::Progress { job, seen, to }),
-        2 => number().prop_map(|job| JobCommand::Cancel { job }),
+        4 => number().prop_map(|job| JobCommand::Cancel { job }),
         1 => Just(JobCommand::EraseSession),
     ]
 }
