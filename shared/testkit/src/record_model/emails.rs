@@ -112,7 +112,7 @@ impl Emails {
         let Some(alert) = event.and_then(|event| Alert::of(event).unwrap()) else {
             return;
         };
-        let silent = alert.silenced_after() + 1..=alert.latest_episode(alert.at);
+        let silent = alert.silenced_after().saturating_add(1)..=alert.latest_episode(alert.at);
         let silences = |filed: &Filed| {
             let other = &filed.alert;
             let is_same =
@@ -214,8 +214,7 @@ impl Model {
     }
 
     fn alert(&self, about: About) -> Alert {
-        let (kind, at) = (about.is_warning, self.begun_at());
-        let (cause, apart) = if kind {
+        let (cause, apart) = if about.is_warning {
             (AlertCause::Degraded { failures: 3 }, 1_801_000)
         } else {
             (AlertCause::Failed { retries: Some(5) }, 0)
@@ -231,7 +230,9 @@ impl Model {
             webhook: WebhookId::from_bytes(*builders::webhook_id(self.case).as_bytes()),
             cause,
             generation: about.episode,
-            at: at.plus(Millis::new(apart * u64::from(about.episode))),
+            at: self
+                .begun_at()
+                .plus(Millis::new(apart * u64::from(about.episode))),
             reason: None,
             last_failure: None,
         }
@@ -252,7 +253,8 @@ impl Model {
         let expected = known.is_none_or(|known| {
             let is_free = known.by == by || known.until < now;
             let is_same = known.alert.id == alert.id && !known.is_sent;
-            known.alert.episode() <= alert.silenced_after() || (is_same && is_free)
+            let silent = alert.silenced_after().saturating_add(1)..=alert.latest_episode(now);
+            !silent.contains(&known.alert.episode()) || (is_same && is_free)
         });
         let claimed = log.claim_email(&alert, CALLERS[by], now).await;
         prop_assert_eq!(claimed, Ok(expected));
