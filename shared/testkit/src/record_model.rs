@@ -9,12 +9,14 @@ mod command;
 mod drains;
 mod emails;
 mod erasures;
+mod flows;
 mod jobs;
 mod keys;
 mod limiters;
 mod portals;
 mod probes;
 mod processes;
+mod registrations;
 mod rejections;
 mod sources;
 mod tenants;
@@ -175,7 +177,7 @@ impl Model {
             for _ in 0..2 {
                 self.compare().await?;
                 if is_last {
-                    self.compare_registrations().await?;
+                    self.compare_list_of_registrations().await?;
                 }
                 self.turn_to_other_tenant();
             }
@@ -261,7 +263,8 @@ impl Model {
         self.compare_erasures().await?;
         self.compare_webhooks().await?;
         self.compare_probes().await?;
-        self.compare_drains().await?;
+        self.compare_flows().await?;
+        self.compare_registrations().await?;
         self.compare_rejections().await?;
         self.compare_emails().await
     }

@@ -137,11 +137,11 @@ fn flow() -> impl Strategy<Value = Command> {
 
 fn failures() -> impl Strategy<Value = Command> {
     prop_oneof![
-        4 => webhooks::command().prop_map(Command::Webhook),
-        3 => probes::command().prop_map(Command::Probe),
-        4 => emails::command().prop_map(Command::Email),
+        5 => webhooks::command().prop_map(Command::Webhook),
+        4 => probes::command().prop_map(Command::Probe),
+        6 => emails::command().prop_map(Command::Email),
         1 => sources::command().prop_map(Command::Source),
-        2 => rejections::command().prop_map(Command::Rejection),
+        4 => rejections::command().prop_map(Command::Rejection),
     ]
 }
 

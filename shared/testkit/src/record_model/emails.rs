@@ -65,7 +65,8 @@ pub(super) fn command() -> impl Strategy<Value = EmailCommand> {
         1 => seconds().prop_map(|seconds| Sending::Rejected { seconds }),
     ];
     let about = || {
-        let parts = (any::<bool>(), 0..3_u32, 0..2_u8);
+        let notification = prop_oneof![3 => Just(0), 1 => Just(1)];
+        let parts = (any::<bool>(), 0..2_u32, notification);
         parts.prop_map(|(is_warning, episode, notification)| About {
             is_warning,
             episode,
@@ -75,8 +76,8 @@ pub(super) fn command() -> impl Strategy<Value = EmailCommand> {
     prop_oneof![
         5 => (number(), result).prop_map(|(email, result)| EmailCommand::Record { email, result }),
         2 => number().prop_map(|email| EmailCommand::PutOffSettled { email }),
-        4 => (0..CALLERS.len(), about()).prop_map(|(by, about)| EmailCommand::Claim { by, about }),
-        2 => about().prop_map(|about| EmailCommand::RecordSent { about }),
+        7 => (0..CALLERS.len(), about()).prop_map(|(by, about)| EmailCommand::Claim { by, about }),
+        4 => about().prop_map(|about| EmailCommand::RecordSent { about }),
     ]
 }
 

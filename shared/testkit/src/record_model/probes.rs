@@ -124,7 +124,8 @@ impl Model {
             self.ours.set_health(place, &after, at);
             self.ours.kept(place).flow.follow(&after);
         }
-        self.look_at_drain(place).await
+        self.look_at_drain(place).await;
+        Ok(())
     }
 
     async fn confuse_probes(&self, n: usize) -> Result<(), TestCaseError> {

@@ -16,8 +16,8 @@ use proptest::prelude::*;
 
 use super::Model;
 
-/// How many minutes a flood lasts, and how many requests come in each.
-const FLOOD: (u32, u32) = (6, 11);
+/// How many minutes a flood lasts, and how many requests come in each: more than are stored of one source.
+const FLOOD: (u32, u32) = (11, 11);
 /// How many of the requests of a source are read one by one.
 const READ: usize = 6;
 
@@ -100,15 +100,11 @@ impl Model {
     ) -> Result<(), TestCaseError> {
         match *command {
             RejectionCommand::Store { source, count } => {
-                let Some(source) = self.source_at(source) else {
-                    return Ok(());
-                };
+                let source = self.source_at(source).await?;
                 self.reject(&source, count).await
             }
             RejectionCommand::Flood { source } => {
-                let Some(source) = self.source_at(source) else {
-                    return Ok(());
-                };
+                let source = self.source_at(source).await?;
                 let (minutes, per_minute) = FLOOD;
                 for _ in 0..minutes {
                     self.reject(&source, per_minute).await?;
@@ -125,9 +121,13 @@ impl Model {
         }
     }
 
-    fn source_at(&self, n: usize) -> Option<Source> {
-        let (source, is_stored) = self.ours.sources.at(n)?;
-        is_stored.then(|| source.clone())
+    /// Numbers choose among the sources, and create the first one.
+    async fn source_at(&mut self, n: usize) -> Result<Source, TestCaseError> {
+        if self.ours.sources.stored().is_empty() {
+            self.create_source().await?;
+        }
+        let stored = self.ours.sources.stored();
+        Ok(stored[n % stored.len()].clone())
     }
 
     fn rejected(&mut self, source: &Source) -> RejectedRequest {
@@ -157,10 +157,10 @@ impl Model {
         count: u32,
         more: u64,
     ) -> Result<(), TestCaseError> {
-        let embedded = self.handle().embedded.clone();
-        let (Some(source), Some(store)) = (self.source_at(source), embedded) else {
+        let Some(store) = self.handle().embedded.clone() else {
             return Ok(());
         };
+        let source = self.source_at(source).await?;
         let first: Vec<_> = (0..count).map(|_| self.rejected(&source)).collect();
         let known = self.ours.rejections.of.entry(source.id).or_default();
         for rejected in &first {

@@ -47,7 +47,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    fn stored(&self) -> Vec<&Source> {
+    pub(super) fn stored(&self) -> Vec<&Source> {
         let stored = self.known.iter().filter(|(_, is_stored)| *is_stored);
         let mut stored: Vec<_> = stored.map(|(source, _)| source).collect();
         // As text, which is how stores write them.
@@ -55,7 +55,7 @@ impl Sources {
         stored
     }
 
-    pub(super) fn at(&self, n: usize) -> Option<&(Source, bool)> {
+    fn at(&self, n: usize) -> Option<&(Source, bool)> {
         super::nth(&self.known, n)
     }
 
@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    async fn create_source(&mut self) -> Result<(), TestCaseError> {
+    pub(super) async fn create_source(&mut self) -> Result<(), TestCaseError> {
         let n = self.draw();
         let source = Source {
             id: SourceId::from_bytes(self.unique()),

@@ -11,7 +11,7 @@ use postrider_ports::configs::Created;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Seen, Wanted};
 use proptest::prelude::*;
 
-use super::drains::Flow;
+use super::flows::Flow;
 use super::tenants::Exists;
 use super::version::Raised;
 use super::{Model, Records};
@@ -116,7 +116,8 @@ impl Model {
                 let place = self.webhook_at(webhook).await?;
                 self.attempt(place, ending).await?;
                 fixture.follow().await;
-                self.look_at_failed(place).await
+                self.look_at_failed(place).await;
+                Ok(())
             }
             WebhookCommand::Delete { webhook } => {
                 let place = self.webhook_at(webhook).await?;
@@ -173,7 +174,8 @@ impl Model {
         let (store, tenant) = (self.store(), &self.ours.tenant);
         let set = store.set_webhook_status(tenant, id, status, now).await;
         prop_assert_eq!(set, Ok(expected));
-        self.look_at_drain(place).await
+        self.look_at_drain(place).await;
+        Ok(())
     }
 
     async fn delete_webhook(&mut self, place: usize) -> Result<(), TestCaseError> {
@@ -185,7 +187,8 @@ impl Model {
         let (store, tenant) = (self.store(), &self.ours.tenant);
         let deleted = store.delete_webhook(tenant, id, self.now).await;
         prop_assert_eq!(deleted, Ok(existed));
-        self.look_at_drain(place).await
+        self.look_at_drain(place).await;
+        Ok(())
     }
 
     async fn attempt(&mut self, place: usize, ending: Ending) -> Result<(), TestCaseError> {
