@@ -301,6 +301,116 @@ mod tests {
     }
 
     #[test]
+    fn statuses_have_the_names_of_the_api() {
+        let names = WebhookStatus::ALL.map(WebhookStatus::as_str);
+        assert_eq!(names, ["active", "failed", "paused", "disabled"]);
+    }
+
+    #[test]
+    fn only_an_active_webhook_with_failures_is_degraded() {
+        let is_degraded = |status, failure_count| {
+            let health = Health {
+                status,
+                failure_count,
+                ..Health::default()
+            };
+            health.is_degraded()
+        };
+        assert!(!is_degraded(WebhookStatus::Active, 0));
+        assert!(is_degraded(WebhookStatus::Active, 1));
+        assert!(!is_degraded(WebhookStatus::Failed, 1));
+    }
+
+    #[test]
+    fn an_operator_resets_failures_by_resuming_and_is_the_reason_of_a_pause() {
+        let failing = Health {
+            failure_count: 3,
+            ..Health::default()
+        };
+        let paused = failing.set(WebhookStatus::Paused, Timestamp::ZERO);
+        assert_eq!(paused.failure_count, 3);
+        assert_eq!(paused.reason, Some(StatusReason::PausedByOperator));
+        let resumed = paused.set(WebhookStatus::Active, Timestamp::ZERO);
+        assert_eq!((resumed.failure_count, resumed.reason), (0, None));
+    }
+
+    /// A failed webhook with its first probe due at a minute.
+    fn failed() -> Health {
+        Health::default().stopped(
+            WebhookStatus::Failed,
+            0,
+            StatusReason::Gone,
+            Timestamp::ZERO,
+        )
+    }
+
+    const MINUTE: Timestamp = Timestamp::from_millis(60_000);
+
+    #[test]
+    fn a_failed_webhook_is_probed_when_a_probe_is_due() {
+        let early = Timestamp::from_millis(59_999);
+        assert_eq!(failed().probe_begun(early), None);
+        let begun = failed().probe_begun(MINUTE).unwrap();
+        assert_eq!(begun.probes, 1);
+        assert_eq!(begun.next_probe_at, Some(Timestamp::from_millis(180_000)));
+        let resumed = failed().set(WebhookStatus::Active, MINUTE);
+        let resumed = Health {
+            next_probe_at: Some(MINUTE),
+            ..resumed
+        };
+        assert_eq!(resumed.probe_begun(MINUTE), None);
+    }
+
+    #[test]
+    fn the_last_probe_plans_no_other() {
+        let probed = |probes| Health { probes, ..failed() };
+        let last = probed(MAX_PROBES - 1).probe_begun(MINUTE).unwrap();
+        assert_eq!((last.probes, last.next_probe_at), (MAX_PROBES, None));
+        let before = probed(MAX_PROBES - 2).probe_begun(MINUTE).unwrap();
+        assert!(before.next_probe_at.is_some());
+    }
+
+    #[test]
+    fn only_the_last_probe_of_a_failed_webhook_can_be_given_back() {
+        let begun = failed().probe_begun(MINUTE).unwrap();
+        let later = Timestamp::from_millis(61_000);
+        let given_back = begun.probe_given_back(1, later).unwrap();
+        assert_eq!(
+            (given_back.probes, given_back.next_probe_at),
+            (0, Some(later))
+        );
+        assert_eq!(given_back.reason, begun.reason);
+        assert_eq!(begun.probe_given_back(2, later), None);
+        let paused = Health {
+            status: WebhookStatus::Paused,
+            ..begun
+        };
+        assert_eq!(paused.probe_given_back(1, later), None);
+    }
+
+    #[test]
+    fn a_probe_resumes_a_webhook_that_no_operator_has_changed_since() {
+        let begun = failed().probe_begun(MINUTE).unwrap();
+        let resumed = begun.passed_probe(0, MINUTE).unwrap();
+        assert_eq!(resumed.status, WebhookStatus::Active);
+        assert_eq!(resumed.reason, Some(StatusReason::AutoResumed));
+        assert_eq!(begun.passed_probe(1, MINUTE), None);
+        assert_eq!(Health::default().passed_probe(0, MINUTE), None);
+    }
+
+    #[test]
+    fn stopping_notes_when_and_ends_a_probation() {
+        let on_probation = Health {
+            on_probation: true,
+            ..Health::default()
+        };
+        let stopped = on_probation.stopped(WebhookStatus::Failed, 0, StatusReason::Gone, MINUTE);
+        assert_eq!(stopped.changed_at, Some(MINUTE));
+        assert!(stopped.again);
+        assert!(!stopped.on_probation);
+    }
+
+    #[test]
     fn only_a_failed_webhook_that_is_resumed_is_on_probation() {
         let of = |status| Health {
             status,

@@ -325,6 +325,15 @@ mod tests {
     }
 
     #[test]
+    fn a_tenant_is_stored_under_its_name() {
+        let tenant: TenantId = "acme".parse().unwrap();
+        assert_eq!(tenant.to_string(), "acme");
+        let stored = serde_json::to_string(&tenant).unwrap();
+        assert_eq!(serde_json::from_str::<TenantId>(&stored).unwrap(), tenant);
+        assert!(serde_json::from_str::<TenantId>("\"not a tenant\"").is_err());
+    }
+
+    #[test]
     fn an_id_has_one_spelling() {
         let id = WebhookId::from_bytes([0; 16]);
         let text = id.to_string();

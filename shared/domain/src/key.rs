@@ -61,3 +61,41 @@ impl KeyDigest {
         Self(Sha256::digest(token.as_bytes()).into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(scopes: &[Scope]) -> ApiKey {
+        ApiKey {
+            id: KeyId::from_bytes([1; 16]),
+            tenant: TenantId::default(),
+            name: "ci".to_owned(),
+            scopes: scopes.to_vec(),
+            digest: KeyDigest::of("token"),
+            created_at: Timestamp::ZERO,
+            last_used_at: None,
+        }
+    }
+
+    #[test]
+    fn scopes_have_the_names_of_the_api() {
+        assert_eq!(Scope::ALL.map(Scope::as_str), ["publish", "read", "manage"]);
+    }
+
+    #[test]
+    fn a_key_allows_its_scopes_and_managing_includes_reading() {
+        for (given, allowed) in [
+            (Scope::Publish, [true, false, false]),
+            (Scope::Read, [false, true, false]),
+            (Scope::Manage, [false, true, true]),
+        ] {
+            let key = key(&[given]);
+            assert_eq!(
+                Scope::ALL.map(|scope| key.allows(scope)),
+                allowed,
+                "{given:?}"
+            );
+        }
+    }
+}

@@ -31,6 +31,31 @@ fn alert_for(before: &Health, after: &Health) -> Option<Alert> {
     Alert::read(&notification.to_cloud_event().to_string()).unwrap()
 }
 
+fn alert(cause: AlertCause) -> Alert {
+    Alert {
+        id: String::new(),
+        tenant: TenantId::default(),
+        webhook: webhook(),
+        cause,
+        generation: 4,
+        at: AT,
+        reason: None,
+        last_failure: None,
+    }
+}
+
+/// Both are stored with each e-mail that was sent.
+#[test]
+fn causes_have_names_and_only_warnings_can_be_of_the_future() {
+    let failed = alert(AlertCause::Failed { retries: None });
+    let degraded = alert(AlertCause::Degraded { failures: 3 });
+    assert_eq!(failed.cause.as_str(), "failed");
+    assert_eq!(degraded.cause.as_str(), "degraded");
+    assert_eq!(failed.latest_episode(AT), i64::MAX);
+    let latest = AT.plus(CLOCKS_APART).as_millis();
+    assert_eq!(degraded.latest_episode(AT), latest);
+}
+
 #[test]
 fn a_failure_is_read_as_it_was_written() {
     let before = Health {

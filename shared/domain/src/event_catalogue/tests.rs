@@ -12,6 +12,16 @@ fn entry(name: &str, description: &str) -> CatalogueEntry {
 }
 
 #[test]
+fn a_stored_schema_is_compiled() {
+    let mut stored = entry("a.b", "x");
+    assert!(stored.compiled().is_none());
+    stored.schema = Some(json!({"type": "object"}));
+    assert!(stored.compiled().unwrap().is_ok());
+    stored.schema = Some(json!([]));
+    assert!(stored.compiled().unwrap().is_err());
+}
+
+#[test]
 fn the_time_of_storing_is_not_what_an_entry_says() {
     let stored = CatalogueEntry {
         updated_at: Timestamp::from_millis(5),

@@ -18,6 +18,19 @@ fn p95(latencies_ms: &[u64]) -> Option<f64> {
 }
 
 #[test]
+fn names_are_those_of_alarms_and_the_api() {
+    let names = [
+        "webhook_delivery_success_rate",
+        "webhook_delivery_p95_latency",
+        "webhook_retry_rate",
+        "webhook_failed_count",
+        "webhook_avg_retries_per_delivery",
+    ];
+    assert_eq!(KeyStat::ALL.map(KeyStat::name), names);
+    assert_eq!(Comparison::ALL.map(Comparison::as_str), ["below", "above"]);
+}
+
+#[test]
 fn without_data_only_the_failed_count_has_a_value() {
     let nothing = StatTotals::default();
     for key_stat in KeyStat::ALL {
