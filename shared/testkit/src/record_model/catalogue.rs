@@ -53,7 +53,7 @@ impl Model {
                 prop_assert_eq!(deleted, Ok(existed));
             }
         }
-        Ok(())
+        self.compare_version().await
     }
 
     fn entry(&mut self, name: &str) -> CatalogueEntry {

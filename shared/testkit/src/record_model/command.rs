@@ -107,7 +107,7 @@ fn turns(theme: impl Strategy<Value = Command>) -> impl Strategy<Value = Vec<Tur
 }
 
 pub(super) fn seen() -> impl Strategy<Value = Seen> {
-    prop_oneof![4 => Just(Seen::Current), 1 => Just(Seen::Outdated)]
+    prop_oneof![2 => Just(Seen::Current), 1 => Just(Seen::Outdated)]
 }
 
 fn settings() -> impl Strategy<Value = Command> {

@@ -36,7 +36,17 @@ pub(super) enum EmailCommand {
         by: usize,
         about: About,
     },
+    /// The last one that was claimed is claimed again.
+    ClaimAgain {
+        by: usize,
+        is_warning: bool,
+    },
+    /// The last one that was claimed was sent.
     RecordSent {
+        is_warning: bool,
+    },
+    /// One was sent that may have lost its claim.
+    RecordOther {
         about: About,
     },
 }
@@ -76,8 +86,11 @@ pub(super) fn command() -> impl Strategy<Value = EmailCommand> {
     prop_oneof![
         5 => (number(), result).prop_map(|(email, result)| EmailCommand::Record { email, result }),
         2 => number().prop_map(|email| EmailCommand::PutOffSettled { email }),
-        7 => (0..CALLERS.len(), about()).prop_map(|(by, about)| EmailCommand::Claim { by, about }),
-        4 => about().prop_map(|about| EmailCommand::RecordSent { about }),
+        4 => (0..CALLERS.len(), about()).prop_map(|(by, about)| EmailCommand::Claim { by, about }),
+        3 => (0..CALLERS.len(), any::<bool>())
+            .prop_map(|(by, is_warning)| EmailCommand::ClaimAgain { by, is_warning }),
+        3 => any::<bool>().prop_map(|is_warning| EmailCommand::RecordSent { is_warning }),
+        1 => about().prop_map(|about| EmailCommand::RecordOther { about }),
     ]
 }
 
@@ -151,8 +164,22 @@ impl Model {
         match *command {
             EmailCommand::Record { email, result } => self.record_result(email, result).await,
             EmailCommand::PutOffSettled { email } => self.put_off_settled(email).await,
-            EmailCommand::Claim { by, about } => self.claim_email(by, about, fixture).await,
-            EmailCommand::RecordSent { about } => self.record_sent(about, fixture).await,
+            EmailCommand::Claim { by, about } => {
+                let alert = self.alert(about);
+                self.claim_email(by, alert, fixture).await
+            }
+            EmailCommand::ClaimAgain { by, is_warning } => match self.last_claimed(is_warning) {
+                Some(alert) => self.claim_email(by, alert, fixture).await,
+                None => Ok(()),
+            },
+            EmailCommand::RecordSent { is_warning } => match self.last_claimed(is_warning) {
+                Some(alert) => self.record_sent(alert, fixture).await,
+                None => Ok(()),
+            },
+            EmailCommand::RecordOther { about } => {
+                let alert = self.alert(about);
+                self.record_sent(alert, fixture).await
+            }
         }
     }
 
@@ -239,17 +266,24 @@ impl Model {
         }
     }
 
+    fn last_claimed(&self, is_warning: bool) -> Option<Alert> {
+        let log = self.ours.emails.log.values();
+        let mut alerts = log.map(|claimed| &claimed.alert);
+        let is_it =
+            |alert: &&Alert| matches!(alert.cause, AlertCause::Degraded { .. }) == is_warning;
+        alerts.find(is_it).cloned()
+    }
+
     async fn claim_email(
         &mut self,
         by: usize,
-        about: About,
+        alert: Alert,
         fixture: &impl Fixture,
     ) -> Result<(), TestCaseError> {
         let Some(log) = fixture.sent_log() else {
             return Ok(());
         };
-        let (alert, now) = (self.alert(about), self.now);
-        let cause = alert.cause.as_str();
+        let (cause, now) = (alert.cause.as_str(), self.now);
         let known = self.ours.emails.log.get(cause);
         let expected = known.is_none_or(|known| {
             let is_free = known.by == by || known.until < now;
@@ -275,13 +309,12 @@ impl Model {
 
     async fn record_sent(
         &mut self,
-        about: About,
+        alert: Alert,
         fixture: &impl Fixture,
     ) -> Result<(), TestCaseError> {
         let Some(log) = fixture.sent_log() else {
             return Ok(());
         };
-        let alert = self.alert(about);
         let known = self.ours.emails.log.get_mut(alert.cause.as_str());
         if let Some(known) = known.filter(|known| known.alert.id == alert.id) {
             known.is_sent = true;

@@ -70,7 +70,7 @@ impl Model {
             self.ours.exists(Exists::Yes);
             self.ours.raise(Raised::Yes);
         }
-        Ok(())
+        self.compare_version().await
     }
 
     pub(super) async fn compare_tenants(&self) -> Result<(), TestCaseError> {

@@ -21,6 +21,7 @@ pub(crate) struct Stream {
     arn: String,
     /// Where to continue in each shard; `None` at the end of a closed one.
     iterators: HashMap<String, Option<String>>,
+    has_read: bool,
 }
 
 impl Stream {
@@ -36,6 +37,7 @@ impl Stream {
             client: Client::from_conf(config.build()),
             arn,
             iterators: HashMap::new(),
+            has_read: false,
         }
     }
 
@@ -67,6 +69,11 @@ impl Stream {
                     break;
                 }
             }
+        }
+        self.has_read |= !records.is_empty();
+        if !self.has_read {
+            // In DynamoDB Local a position in a stream without records is before its first one, and cannot be read from.
+            self.iterators.clear();
         }
         records
     }
