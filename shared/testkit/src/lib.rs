@@ -13,6 +13,7 @@ pub mod builders;
 pub mod clock;
 pub mod interruption;
 pub mod model;
+mod processes;
 pub mod receiver;
 pub mod record_model;
 pub mod recording_queue;

@@ -12,7 +12,6 @@ mod command;
 mod confusing;
 mod contents;
 mod managing;
-mod processes;
 mod removing;
 mod tenancy;
 mod told;
@@ -31,9 +30,9 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::builders::NOW;
 use crate::interruption::Interruption;
+use crate::processes::{Processes, Whose};
 use crate::store_suite::{Fixture, Handle};
-use command::{Command, Turn, Whose};
-use processes::Processes;
+use command::{Command, Turn};
 use tenancy::Tenancy;
 
 const LEASE: Millis = Millis::from_seconds(20);

@@ -1,4 +1,4 @@
-//! Random sequences of commands on everything that a store keeps beside events and deliveries, run on the store and on maps.
+//! Random sequences of commands on everything that a store keeps besides events and deliveries, run on the store and on maps.
 //! Two processes carry them out for two tenants. Every answer must be the same, and so must the lists of each tenant.
 //!
 //! A store on a network is asked for its lists after every eighth command and in the end: reading them takes it longer than
@@ -15,7 +15,6 @@ mod keys;
 mod limiters;
 mod portals;
 mod probes;
-mod processes;
 mod registrations;
 mod rejections;
 mod sources;
@@ -31,15 +30,15 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::builders::NOW;
+use crate::processes::{Processes, Whose};
 use crate::store_suite::{Fixture, Handle};
 use catalogue::EventTypes;
-use command::{Command, Turn, Whose};
+use command::{Command, Turn};
 use emails::Emails;
 use erasures::Erasures;
 use jobs::Jobs;
 use keys::Keys;
 use portals::Portal;
-use processes::Processes;
 use rejections::Rejections;
 use sources::Sources;
 use tenants::Exists;

@@ -1,4 +1,4 @@
-//! A clock for which nobody has to wait.
+//! A clock that makes no test wait.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

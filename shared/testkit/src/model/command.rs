@@ -4,6 +4,7 @@ use postrider_domain::delivery::DeadCause;
 use proptest::prelude::*;
 
 use crate::interruption::{Fault, Interruption};
+use crate::processes::{Process, Whose};
 
 /// Beyond a lease, what SQS can delay, the hour of a counter, and a day.
 const HORIZONS_MS: [u64; 4] = [121_000, 901_000, 3_600_001, 86_400_001];
@@ -19,18 +20,6 @@ pub(super) struct Turn {
     pub(super) command: Command,
     /// What fails first while it is carried out.
     pub(super) interruption: Option<Interruption>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
-    First,
-    Second,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
-    Ours,
-    Theirs,
 }
 
 /// A command to a store. Numbers choose among the existing rows, claims, events and webhooks of the tenant.

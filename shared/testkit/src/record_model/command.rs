@@ -15,6 +15,7 @@ use super::rejections::{self, RejectionCommand};
 use super::sources::{self, SourceCommand};
 use super::tenants::{self, TenantCommand};
 use super::webhooks::{self, WebhookCommand};
+use crate::processes::{Process, Whose};
 
 /// Beyond what a clock may differ by, a drain lease, what settles, a link to the portal, the longest wait between probes, a
 /// session, an ended portal, and a rejected request.
@@ -36,18 +37,6 @@ pub(super) struct Turn {
     pub(super) by: Process,
     pub(super) tenant: Whose,
     pub(super) command: Command,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Process {
-    First,
-    Second,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
-    Ours,
-    Theirs,
 }
 
 /// What a caller acts on.

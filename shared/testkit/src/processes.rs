@@ -1,19 +1,31 @@
-//! Two processes on the same data. Each can end, and another one opens the store.
+//! The two processes and two tenants of the models. Each process can end, and another one opens the store.
 
 use postrider_domain::delivery::LeaseOwner;
 
-use super::command::Process;
 use crate::store_suite::{Fixture, Handle};
 
-pub(super) struct Processes {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    First,
+    Second,
+}
+
+/// The tenant that a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Ours,
+    Theirs,
+}
+
+pub(crate) struct Processes {
     first: Handle,
     second: Handle,
     /// The one that carries out the command.
-    pub(super) acting: Process,
+    pub(crate) acting: Process,
 }
 
 impl Processes {
-    pub(super) async fn begin(fixture: &dyn Fixture) -> Self {
+    pub(crate) async fn begin(fixture: &dyn Fixture) -> Self {
         Self {
             first: fixture.handle(),
             second: fixture.another_process().await,
@@ -21,14 +33,18 @@ impl Processes {
         }
     }
 
-    pub(super) const fn handle(&self) -> &Handle {
+    pub(crate) const fn handle(&self) -> &Handle {
         match self.acting {
             Process::First => &self.first,
             Process::Second => &self.second,
         }
     }
 
-    pub(super) async fn reopen(self, fixture: &dyn Fixture) -> Self {
+    pub(crate) const fn first(&self) -> &Handle {
+        &self.first
+    }
+
+    pub(crate) async fn reopen(self, fixture: &dyn Fixture) -> Self {
         drop(self.first);
         Self {
             first: fixture.reopen().await,
@@ -36,7 +52,7 @@ impl Processes {
         }
     }
 
-    pub(super) async fn replace(self, fixture: &dyn Fixture) -> Self {
+    pub(crate) async fn replace(self, fixture: &dyn Fixture) -> Self {
         drop(self.second);
         Self {
             second: fixture.another_process().await,
@@ -45,7 +61,7 @@ impl Processes {
     }
 
     /// Whether a lease is void because its process has ended, which an embedded store notices.
-    pub(super) fn is_void(&self, owner: &LeaseOwner) -> bool {
+    pub(crate) fn is_void(&self, owner: &LeaseOwner) -> bool {
         let runs = |handle: &Handle| handle.process == owner.process;
         let is_embedded = self.first.embedded.is_some();
         is_embedded && !runs(&self.first) && !runs(&self.second)
