@@ -130,6 +130,12 @@ mod tests {
         checked.map_err(|errors| errors.to_string())
     }
 
+    #[test]
+    fn a_session_lasts_four_hours_and_access_a_day_longer() {
+        let hours = |hours: u64| Millis::from_seconds(hours * 3600);
+        assert_eq!((SESSION_LASTS, LONGEST_ACCESS), (hours(4), hours(28)));
+    }
+
     fn draft() -> PortalLinkDraft {
         PortalLinkDraft {
             tenant: "acme".parse().unwrap(),

@@ -176,6 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_error_of_an_unknown_scheme_names_the_known_ones() {
+        let error = Scheme::named("gitbub").unwrap_err().to_string();
+        for name in ["github", "stripe", "standard", "custom"] {
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
     fn three_schemes_sign_the_url_they_call() {
         let signing: Vec<_> = Scheme::all().filter(|scheme| scheme.signs_url()).collect();
         let names: Vec<_> = signing.iter().map(|scheme| scheme.name).collect();

@@ -146,6 +146,12 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_stored_for_800_days() {
+        let just_before = Timestamp::ZERO.plus(KEPT_FOR).minus(Millis::new(1));
+        assert_eq!(just_before.day(), Timestamp::from_millis(799 * 86_400_000));
+    }
+
+    #[test]
     fn a_latency_falls_into_the_bucket_whose_bound_it_does_not_exceed() {
         assert_eq!(latency_bucket(Millis::ZERO), 0);
         assert_eq!(latency_bucket(Millis::new(10)), 0);

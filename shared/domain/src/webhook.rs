@@ -301,6 +301,11 @@ mod tests {
     }
 
     #[test]
+    fn a_limiter_goes_at_most_1000_times_a_second() {
+        assert_eq!(FASTEST_MAX_RATE, 1_000);
+    }
+
+    #[test]
     fn an_attempt_may_take_as_long_as_connecting_and_its_timeout_together() {
         assert_eq!(longest_attempt(Millis::ZERO), Millis::from_seconds(5));
         let longest = longest_attempt(Millis::from_seconds(30));

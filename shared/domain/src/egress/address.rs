@@ -168,7 +168,10 @@ pub(super) fn opens_nothing(range: &IpNet) -> bool {
 /// The IPv4 addresses that a translator or tunnel would send this IPv6 address to.
 fn embedded(ip: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
     let [_, b, c, d, _, _, g, h] = ip.segments();
-    let join = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
+    let join = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
     let octets = ip.octets();
     let isatap = matches!(octets, [_, _, _, _, _, _, _, _, 0 | 2, 0, 0x5e, 0xfe, ..]);
     let within = |ranges: &[Ipv6Net]| ranges.iter().any(|range| range.contains(&ip));

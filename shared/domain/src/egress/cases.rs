@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 
+use super::address::with_embedded;
 use super::{Blocked, Rules, Settings, SettingsError, UrlScheme};
 
 /// URLs that the default rules block, with a part of the reason.
@@ -657,6 +658,26 @@ fn is_blocked(ip: impl Into<IpAddr>) -> bool {
     Rules::default()
         .check_address(ip.into(), UrlScheme::Https, 443)
         .is_err()
+}
+
+/// The examples of RFC 6052, RFC 3056, RFC 4380 (which flips the bits of the client's address) and RFC 5214.
+#[test]
+fn the_addresses_within_an_address_are_found() {
+    for (ip, inner) in [
+        ("64:ff9b::c000:221", &["192.0.2.33"][..]),
+        ("2002:c000:221::1", &["192.0.2.33"]),
+        (
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+            &["65.54.227.120", "192.0.2.45"],
+        ),
+        ("2001:db8::5efe:c000:221", &["192.0.2.33"]),
+        ("2001:db8::c000:221", &[]),
+    ] {
+        let ip: IpAddr = ip.parse().unwrap();
+        let found: Vec<_> = with_embedded(ip).skip(1).collect();
+        let expected: Vec<IpAddr> = inner.iter().map(|one| one.parse().unwrap()).collect();
+        assert_eq!(found, expected, "{ip}");
+    }
 }
 
 proptest! {

@@ -164,3 +164,9 @@ fn an_impossible_content_length_is_ignored() {
         assert_eq!(rejected.body_bytes, expected, "{declared}");
     }
 }
+
+#[test]
+fn a_rejected_request_is_stored_for_a_week() {
+    let just_before = Timestamp::ZERO.plus(KEPT_FOR).minus(Millis::new(1));
+    assert_eq!(just_before.day(), Timestamp::from_millis(6 * 86_400_000));
+}

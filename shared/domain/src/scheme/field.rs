@@ -119,3 +119,25 @@ impl Field {
 fn numbered(name: &str) -> impl Iterator<Item = String> {
     (1..=MAX_SIGNATURES).map(move |n| format!("{name}-{n}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_found_among_forty_parts_of_a_header() {
+        let field = Field {
+            at: At::Header(Text::Borrowed("x-signature")),
+            separator: Some(','),
+            prefix: Text::Borrowed("v1="),
+        };
+        let found = |before: usize| {
+            let value = format!("{}v1=right", "v0=wrong,".repeat(before));
+            let headers = [("x-signature".parse().unwrap(), value.parse().unwrap())];
+            let inbound = Inbound::post(headers.into_iter().collect(), bytes::Bytes::new());
+            field.text(&inbound).map(Cow::into_owned)
+        };
+        assert_eq!(found(39).as_deref(), Some("right"));
+        assert_eq!(found(40), None);
+    }
+}
